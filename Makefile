@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
 	@echo "make test-matrix   each supported pair of Airflow and Spark; PAIRS=oldest for one"
 	@echo "make fuzz-writes   N random statements that write and N random sessions, compared with plain Spark"
+	@echo "make fuzz-connect   N random queries and N random statements that write, over Spark Connect"
 	@echo "make fuzz   N random queries, pruned and plain: the rows must be equal"
 	@echo "make bench  all benchmarks; takes hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
@@ -122,7 +123,8 @@ test-slow: $(READY) services pages
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
-	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
+	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py \
+		tests/fuzz/test_writing.py
 
 # Makes every FAULTS-th metastore call of each statement that writes fail, in five ways.
 FAULTS ?= 5
@@ -175,12 +177,17 @@ LAKE_TESTS := $(addprefix test-,$(LAKES)) $(addprefix fuzz-,$(LAKES)) $(addprefi
 .SECONDEXPANSION:
 $(LAKE_TESTS): %: .lakes/$$(lastword $$(subst -, ,$$@))/ready
 
+# CONNECT=1: over Spark Connect, which needs Spark 4, the tests that need no JVM of the session.
+CONNECT ?=
+over_connect_iceberg := reads changes snapshots fuzz
+over_connect_delta := reads fuzz
 $(addprefix test-,$(LAKES)): test-%:
-	$(python) -m pytest tests/lakes/$(format)
+	CONNECT=$(CONNECT) $(python) -m pytest $(if $(CONNECT), \
+		$(over_connect_$(format):%=tests/lakes/$(format)/test_%.py), tests/lakes/$(format))
 
 $(addprefix fuzz-,$(LAKES)): fuzz-%:
-	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) $(python) -m pytest -q -s \
-		tests/lakes/$(format)/test_fuzz.py
+	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) CONNECT=$(CONNECT) $(python) \
+		-m pytest -q -s tests/lakes/$(format)/test_fuzz.py
 
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
@@ -293,6 +300,10 @@ fuzz-writes: $(READY)
 	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_BETWEEN=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) \
 		$(BIN)/pytest -q -s -m "not e2e" tests/fuzz/test_writing.py tests/fuzz/test_sessions.py \
 		tests/fuzz/test_handed_over.py tests/fuzz/test_documents.py
+
+fuzz-connect: $(READY) services
+	FUZZ_CONNECT=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m e2e -k spark_connect \
+		tests/fuzz/test_fuzz.py tests/fuzz/test_writing.py
 
 fuzz-correlated: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" tests/fuzz/test_correlated.py

@@ -1,6 +1,7 @@
 """The documents that the stages, the sensors and the pages exchange.
 
-- ``job`` is the work of one application and its outcome, ``claims`` says which one may begin.
+- ``job`` is the work of one application and its outcome, ``claims`` says which one may begin, and
+  ``remote_operation`` is a statement of it on a Spark Connect server.
 - ``descriptor`` is the partition list, ``binding`` the tables and settings for which it is valid,
   ``small_tables`` the files from which a worker read keys, ``gates`` the limits before the join.
   ``descriptor_text`` shows a descriptor as text.

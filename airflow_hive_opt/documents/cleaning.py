@@ -14,9 +14,10 @@ from airflow_hive_opt.documents.storage import (
 )
 
 # <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.begun|.outcome|.partitions].json,
-# or claim.json or <try>[.guarded].sql there; a hook's further statements are <try>.<number>
+# or <try>[.guarded].sql there; a hook's further statements are <try>.<number>. claim.json and
+# operation.json there are of all tries.
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|begun|outcome|partitions))?\.json|claim\.json|"
+    r"-?\d+/((claim|operation)\.json|\d+(\.\d+)?(\.(report|keys|job|begun|outcome|partitions))?\.json|"
     r"\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )

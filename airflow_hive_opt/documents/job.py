@@ -6,6 +6,7 @@ the driver may run on any machine that can access the storage. ``submitted`` run
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -151,14 +152,30 @@ class Job:
         Raises ``ValueError`` for a parameter that JSON can't represent.
         """
         try:
-            same = replace(self, path="", token="", skipped_keys={})
-            if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
-                same = replace(same, descriptor=None, digest=None)
-            return _JOB.digest(same)
+            return _JOB.digest(self._of_every_attempt)
         except DescriptorError as error:
             raise ValueError(
                 f"parameters and hive_conf must be text, numbers or booleans: {error}"
             ) from error
+
+    def digest_with(self, conf: Mapping[str, str]) -> str:
+        """Like :meth:`digest_of_work`, in a session with the settings, for parameters of any type.
+
+        >>> from datetime import date
+        >>> days = [Job("SELECT :day", parameters={"day": date(2026, 1, day)}) for day in (1, 1, 2)]
+        >>> len({job.digest_with({}) for job in days}), len({days[0].digest_with({"a": "b"})})
+        (2, 1)
+        """
+        work = repr((self._of_every_attempt, sorted(conf.items())))
+        return hashlib.sha256(work.encode()).hexdigest()
+
+    @property
+    def _of_every_attempt(self) -> Job:
+        """The job without fields that differ between the attempts of a task."""
+        same = replace(self, path="", token="", skipped_keys={})
+        if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
+            same = replace(same, descriptor=None, digest=None)
+        return same
 
 
 class Status(StrEnum):

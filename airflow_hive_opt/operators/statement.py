@@ -149,7 +149,6 @@ class StatementOperator(SparkSubmitOperator):
         self.summary: Mapping[str, Any] | None = None
         """The run's result, for the links; also set if a gate then stopped the run."""
         self._deployment: Deployment | None = None
-        self._remote: Any = None
         self._interrupt: Callable[[], None] | None = None
         self._on_cluster: Any = None  # the ClusterRun, once there is one
         self._durable_is_asked_for = kwargs.get("durable") is True
@@ -209,11 +208,13 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
-        prepared = self.prepared(context, job, place)
         if place.kind != "submitted" and self.deferrable and job.stages != "keys":
             connect = place.kind == "connect"
             why = "the worker has the session" if connect else "Spark runs in the worker"
             self.log.info(NOT_DEFERRED, why)
+        if place.kind == "connect":
+            return self._run_over_connect(context, job, place)
+        prepared = self.prepared(context, job, place)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
         known = prepared(None)
@@ -221,8 +222,6 @@ class StatementOperator(SparkSubmitOperator):
             return known
         if place.kind == "submitted":
             return self._run_on_cluster(context, known)
-        if place.kind == "connect":
-            return self._run_over_connect(known, place)
         return self._run_here(context, lambda _: known, place)
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002
@@ -238,7 +237,6 @@ class StatementOperator(SparkSubmitOperator):
 
     def on_kill(self) -> None:
         """Stops this task's Spark, or its work on a Spark Connect server."""
-        from airflow_hive_opt.spark.session.connect import end
         from airflow_hive_opt.spark.session.session import kill_spark
 
         self.log.info("stopping Spark")
@@ -246,10 +244,10 @@ class StatementOperator(SparkSubmitOperator):
         if kind == "submitted":
             if self._on_cluster is None or not self._on_cluster.stop():
                 super().on_kill()
-        elif self._remote is not None:
-            end(self._remote)
+        elif self._interrupt is not None:
+            self._interrupt()
         elif kind == "embedded":
-            (self._interrupt or kill_spark)()
+            kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """The lineage for the OpenLineage provider, if it is installed."""
@@ -274,21 +272,18 @@ class StatementOperator(SparkSubmitOperator):
         finally:
             self._interrupt = None
 
-    def _run_over_connect(self, job: Job, place: Deployment) -> Outcome:
+    def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server."""
-        from airflow_hive_opt.spark.application.run import run_job
-        from airflow_hive_opt.spark.session.connect import remote_session
+        from airflow_hive_opt.provider.connect_run import ConnectRun
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
+        run = ConnectRun(context, self.attempt_path(context), place.address)
+        self._interrupt = run.interrupt
         try:
-            with (
-                start_errors(f"connection {self.conn_id!r}: "),
-                remote_session(place.address, given) as session,
-            ):
-                self._remote = session
-                return run_job(session, job, ObjectStoragePath)
+            with start_errors(f"connection {self.conn_id!r}: "):
+                return run.outcome(job, given, lambda: self.prepared(context, job, place))
         finally:
-            self._remote = None
+            self._interrupt = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         from airflow_hive_opt.provider.applications.cluster_run import ClusterRun

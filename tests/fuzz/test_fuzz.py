@@ -1,6 +1,6 @@
 """Random queries, each in three ways: pruned, plain, and with its contributing partitions listed.
 
-``make fuzz N=5000 SEED=7`` tests more of them.
+``make fuzz N=5000 SEED=7`` tests more of them, ``make fuzz-connect`` over Spark Connect.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.fuzz.schema import FACTS, setup
 from tests.spark.stages import job_of, prune
 
 QUERIES = count_of("FUZZ_QUERIES", 100)
+OVER_CONNECT = count_of("FUZZ_CONNECT", QUERIES // 4)
 PER_DATABASE = 500
 # Leaving out a partition that gave no row may make NULLs in its place.
 _OUTER = re.compile(r"(LEFT|RIGHT|FULL) JOIN")
@@ -79,7 +80,7 @@ def test_pruned_plain_and_literal_list_queries_agree_over_spark_connect(
     remote_fuzz, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
-    _ask(remote_fuzz, tmp_path, QUERIES // 4)
+    _ask(remote_fuzz, tmp_path, OVER_CONNECT)
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """Random statements that write: afterwards the tables are what plain Spark makes of them.
 
-``FUZZ_WRITES=1000 FUZZ_SEED=7`` says how many, and from which seed on.
+``FUZZ_WRITES=1000 FUZZ_SEED=7`` says how many, and from which seed on, ``FUZZ_CONNECT`` how many
+over Spark Connect.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -17,16 +19,46 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.fuzz.writing import SOURCE, Write, write
 from tests.spark.handed_over import map_join_of
 
 COUNT = count_of("FUZZ_WRITES", 8)
+OVER_CONNECT = count_of("FUZZ_CONNECT", COUNT)
 OURS, PLAIN = "fuzz_ours", "fuzz_plain"
+Opened = Callable[[Mapping[str, str]], AbstractContextManager]
+"""Opens a session with these settings, for a block."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def sources(spark):
+@pytest.mark.slow
+def test_random_writes_leave_the_tables_that_plain_spark_leaves(spark, tmp_path):
+    @contextmanager
+    def opened(settings: Mapping[str, str]) -> Iterator:
+        made = spark.newSession()
+        for name, value in settings.items():
+            made.conf.set(name, value)
+        yield made
+
+    with sources(spark):
+        compare(spark, opened, tmp_path, COUNT)
+
+
+@pytest.mark.e2e
+def test_random_writes_over_spark_connect_leave_the_tables_that_plain_spark_leaves(
+    connect_server, tmp_path
+):
+    def opened(settings: Mapping[str, str]) -> AbstractContextManager:
+        return remote_session(connect_server.url, settings)
+
+    with opened({}) as remote, sources(remote):
+        compare(remote, opened, tmp_path, OVER_CONNECT)
+
+
+@contextmanager
+def sources(spark) -> Iterator[None]:
+    """The tables that the statements read."""
     spark.sql(f"CREATE DATABASE {SOURCE}")
     spark.sql(f"CREATE TABLE {SOURCE}.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     spark.sql(
@@ -41,11 +73,11 @@ def sources(spark):
         spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
 
 
-@pytest.mark.slow
-def test_random_writes_leave_the_tables_that_plain_spark_leaves(spark, tmp_path):
+def compare(spark, opened: Opened, path: Path, count: int) -> None:
+    """Runs ``count`` statements plainly and by the package, on tables of their own."""
     differing = []
     done = 0
-    for number in range(SEED, SEED + COUNT):
+    for number in range(SEED, SEED + count):
         rng = Random(number)
         made = write(rng)
         both = rng.random() < 0.7
@@ -58,8 +90,8 @@ def test_random_writes_leave_the_tables_that_plain_spark_leaves(spark, tmp_path)
                 make(spark, name, made)
             before = state(spark, OURS, made)
             assert before == state(spark, PLAIN, made)
-            theirs = plainly(spark, made)
-            ours = by_us(spark, made, tmp_path / str(number), both)
+            theirs = plainly(opened, made)
+            ours = by_us(opened, made, path / str(number), both)
             after, plain = state(spark, OURS, made), state(spark, PLAIN, made)
         done += theirs is None
         allowed = (plain,) if theirs is None else (plain, before)
@@ -71,46 +103,41 @@ def test_random_writes_leave_the_tables_that_plain_spark_leaves(spark, tmp_path)
             }
             differing.append(finding(**said, before=before, after_plain=plain, after_ours=after))
             print(differing[-1], flush=True)
-    counted = f"{COUNT} statements, {repeat()}: {done} write, {len(differing)} differ"
+    counted = f"{count} statements, {repeat()}: {done} write, {len(differing)} differ"
     print(f"\n{counted}")
-    assert done >= COUNT // 3, counted
-    assert not differing, report(differing, FUZZ_WRITES=COUNT)
+    assert done >= count // 3, counted
+    assert not differing, report(differing, FUZZ_WRITES=count, FUZZ_CONNECT=count)
 
 
 def make(spark, database: str, case: Write) -> None:
     spark.sql(f"DROP DATABASE IF EXISTS {database} CASCADE")
     spark.sql(f"CREATE DATABASE {database}")
-    for sql in case.before:
-        with suppress(PySparkException, Py4JJavaError):  # a value that the table does not take
-            session(spark, {"spark.sql.storeAssignmentPolicy": "LEGACY"}).sql(
-                sql.replace("{db}", database)
-            )
+    with conf_set(spark, {"spark.sql.storeAssignmentPolicy": "LEGACY"}):
+        for sql in case.before:
+            with suppress(PySparkException, Py4JJavaError):  # a value that the table does not take
+                spark.sql(sql.replace("{db}", database))
 
 
-def session(spark, settings: dict[str, str]):
-    made = spark.newSession()
-    for name, value in settings.items():
-        made.conf.set(name, value)
-    return made
-
-
-def plainly(spark, case: Write) -> str | None:
+def plainly(opened: Opened, case: Write) -> str | None:
     """What Spark says against it; ``None`` where it did it."""
     try:
-        session(spark, case.settings).sql(case.sql.replace("{db}", PLAIN))
+        with opened(case.settings) as session:
+            session.sql(case.sql.replace("{db}", PLAIN))
     except (PySparkException, Py4JJavaError) as error:
         return in_words(error)
     return None
 
 
-def by_us(spark, case: Write, folder: Path, both: bool) -> Outcome:
+def by_us(opened: Opened, case: Write, folder: Path, both: bool) -> Outcome:
     sql = case.sql.replace("{db}", OURS)
     stages = Stages.BOTH if both else Stages.LOCAL_TASK
     first = Job(sql, str(folder / "1.json"), stages)
-    outcome = run_job(session(spark, case.settings), first)
+    with opened(case.settings) as session:
+        outcome = run_job(session, first)
     if both or outcome.status is not Status.DONE:
         return outcome
-    return run_job(session(spark, case.settings), map_join_of(first, outcome))
+    with opened(case.settings) as session:
+        return run_job(session, map_join_of(first, outcome))
 
 
 def state(spark, database: str, case: Write) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,8 @@ class ConnectServer:
 
 
 @contextmanager
-def spark_connect(folder: Path) -> Iterator[ConnectServer]:
-    """Runs a server with its own warehouse for the block.
+def spark_connect(folder: Path, own: Mapping[str, str] | None = None) -> Iterator[ConnectServer]:
+    """Runs a server with its own warehouse, and with settings of its ``own``, for the block.
 
     Raises :class:`~tests.services.processes.ServiceError`.
     """
@@ -44,6 +44,7 @@ def spark_connect(folder: Path) -> Iterator[ConnectServer]:
         **LONG_LIVED,
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),
+        **(own or {}),
     }
     command = [str(Path(sys.executable).parent / "spark-submit")]
     for name, value in conf.items():

@@ -28,7 +28,7 @@ from airflow_hive_opt.documents.job import read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import embedded, worker
-from airflow_hive_opt.spark.application import run
+from airflow_hive_opt.spark.application import handed_over
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session import session as sessions
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
@@ -207,7 +207,7 @@ def test_only_an_older_partition_list_is_updated_when_spark_has_started(
         "CREATE TABLE worker_it.growing (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
         "INSERT INTO worker_it.growing VALUES (0, 0), (1, 1), (7, 7)",
     )
-    monkeypatch.setattr(run, "_OLDEST", oldest)
+    monkeypatch.setattr(handed_over, "_OLDEST", oldest)
     found = worker._found
 
     def changed(*given):

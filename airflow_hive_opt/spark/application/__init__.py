@@ -2,6 +2,8 @@
 
 - ``planning`` makes the statement that is pruned. ``required_partitions`` finds what a sensor waits
   for.
+- ``handed_over`` checks a list that was made elsewhere.
+- ``begun`` tells of a statement that is about to write on a Spark Connect server.
 - ``completion`` makes report and outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

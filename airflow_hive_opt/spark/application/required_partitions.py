@@ -6,7 +6,9 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.job import Job, Outcome, Status
+from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.local_task.key_sets import KeySets
 from airflow_hive_opt.local_task.required_keys import not_waited_for, required_keys, types_of
 from airflow_hive_opt.metastores.required import Required
@@ -18,7 +20,23 @@ from airflow_hive_opt.statement.errors import PlanError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.storage import StoragePath
+
 log = logging.getLogger(__name__)
+
+
+def written_required(
+    session: SparkSession, catalog: SessionCatalog, job: Job, path: StoragePath
+) -> Outcome:
+    """Writes the required partitions, whether they exist or not.
+
+    Raises what :func:`required_partitions` raises, and ``DescriptorError``.
+    """
+    tables = tuple(required_partitions(session, catalog, job, job.columns))
+    found = RequiredPartitions(job.query_digest, job.columns, job.token, tables)
+    required.write(found, path)
+    summary = {"uri": str(path), "required": found.count}
+    return Outcome(Status.DONE, found.in_words, summary)
 
 
 def required_partitions(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.documents import claims, required
+from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.binding import WORKER, OtherSession
@@ -45,7 +46,6 @@ from airflow_hive_opt.documents.report import (
     read_report,
     report_path,
 )
-from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.required_keys import FoundKeys
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
@@ -54,20 +54,18 @@ from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
+from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
+from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
-from airflow_hive_opt.spark.application.required_partitions import required_partitions
-from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.application.required_partitions import written_required
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
-from airflow_hive_opt.spark.catalog.session_binding import binding, check_binding
+from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
-from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
-from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
-from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -83,19 +81,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A list that the worker made while Spark started counts as one that this application made: the
-# partitions of one that is no older are not looked up again. Spark may have waited for a cluster.
-_OLDEST = 60  # seconds
-
 
 def run_job(
-    session: SparkSession, job: Job, open_path: Callable[[str], StoragePath] = UPath
+    session: SparkSession,
+    job: Job,
+    open_path: Callable[[str], StoragePath] = UPath,
+    begins: Begins = None,
 ) -> Outcome:
     """Runs the job's stages and returns how they ended; the outcome holds an error's message.
 
-    ``open_path`` makes a path from a URI.
+    ``open_path`` makes a path from a URI. ``begins`` is for a session on a Spark Connect server.
     """
-    return replace(_outcome(lambda: own_session(session), job, open_path), token=job.token)
+    found = _outcome(lambda: own_session(session), job, open_path, begins=begins)
+    return replace(found, token=job.token)
 
 
 def run_in_session(
@@ -117,6 +115,7 @@ def _outcome(
     job: Job,
     open_path: Callable[[str], StoragePath],
     receive: Callable[[Result], Result] = lambda result: result,
+    begins: Begins = None,
 ) -> Outcome:
     """Runs the stages. Only here errors become outcomes."""
     pruned: Report | None = None
@@ -126,7 +125,7 @@ def _outcome(
     except (ValueError, ImportError) as error:
         return Outcome(Status.REFUSED, in_words(error))
     try:
-        run = Run(session(), job, path, shared)
+        run = Run(session(), job, path, shared, begins)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
@@ -154,7 +153,7 @@ class Run:
     """The stages of one job in one session, with one catalog and one clock.
 
     The settings of the job's ``SET`` lines stay set in the session. ``path`` and ``key_sets`` are
-    the job's, opened.
+    the job's, opened. ``begins`` is told of a statement that writes on a Spark Connect server.
     """
 
     def __init__(
@@ -163,8 +162,10 @@ class Run:
         job: Job,
         path: StoragePath,
         key_sets: StoragePath | None = None,
+        begins: Begins = None,
     ) -> None:
         self._session = session
+        self._begins = begins
         self._job = job
         self._path = path
         for name, value in job.session_conf.items():
@@ -177,12 +178,7 @@ class Run:
 
     def required_partitions(self) -> Outcome:
         """Writes the partitions that the keys require, whether they exist or not."""
-        job = self._job
-        tables = tuple(required_partitions(self._session, self._catalog, job, job.columns))
-        found = RequiredPartitions(job.query_digest, job.columns, job.token, tables)
-        required.write(found, self._path)
-        summary = {"uri": str(self._path), "required": found.count}
-        return Outcome(Status.DONE, found.in_words, summary)
+        return written_required(self._session, self._catalog, self._job, self._path)
 
     def local_task(self, hand_over: bool) -> Report:
         """Collects keys, looks up partitions in the metastore, and writes the descriptor.
@@ -217,7 +213,7 @@ class Run:
         descriptor = descriptors.read(path, self._job.query_digest, digest)
         try:
             with self._clock.phase(PRELAUNCH, self._catalog.work):
-                current = self._prelaunch(descriptor)
+                current = brought_up_to_date(self._session, self._catalog, self._job, descriptor)
         except OtherSession as error:
             if descriptor.reader != WORKER:
                 raise
@@ -259,23 +255,35 @@ class Run:
         texts = (fewest_joins, restricted, self._job.statement)
         locations = {target.location for target in targets}
         claims.begin(self._path, self._job.token, self._application_id)
+
+        def report_of(text: str, objection: str | None) -> Report:
+            """The report of a run of ``text``."""
+            is_own = objection is not None and text not in (fewest_joins, restricted)
+            found = passed_through(self._job, objection or "") if is_own else descriptor
+            return replace(
+                self._report(found, path),
+                ways={} if is_own else {scan: way.value for scan, way in ways.items()},
+                eliminated=fewer_joins.scans if fewer_joins and text == fewest_joins else (),
+            )
+
+        def begins(text: str, objection: str | None) -> AbstractContextManager[None]:
+            report = report_of(text, objection)
+            return kept_for_retry(self._session, self._begins, report, text, self._job, self._path)
+
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
             progress(self._session, MAP_JOIN),
             scanning(self._session, set(ways.values()), locations, longest_list(filters)),
         ):
-            answer = execute(self._session, texts, self._job.parameters, self._job.show_rows)
-        eliminated = fewer_joins.scans if fewer_joins and answer.text == fewest_joins else ()
-        for scan in eliminated:
-            log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
-        if answer.objection and answer.text not in (fewest_joins, restricted):
-            descriptor, ways = passed_through(self._job, answer.objection), {}
+            answer = execute(
+                self._session, texts, self._job.parameters, self._job.show_rows, begins
+            )
         report = replace(
-            self._report(descriptor, path),
-            ways={scan: way.value for scan, way in ways.items()},
+            report_of(answer.text, answer.objection),
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
-            eliminated=eliminated,
         )
+        for scan in report.eliminated:
+            log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
         return Result(report, answer.columns, answer.types, answer.rows, answer.text, answer.plan)
 
     def done(self, result: Result, digest: str) -> Outcome:
@@ -317,23 +325,6 @@ class Run:
         sql = descriptor.statement or self._job.statement
         ways = ways_of(descriptor.targets, self._catalog.is_on_glue)
         return without_joins(sql, self._catalog, descriptor, answered, ways)
-
-    def _prelaunch(self, descriptor: Descriptor) -> Descriptor:
-        """The descriptor with the partitions and files that there are now."""
-        session, catalog, job = self._session, self._catalog, self._job
-        check_binding(session, catalog, job.statement, descriptor)
-        beside = job.stages is Stages.BOTH and descriptor.reader == WORKER
-        if beside and (changed := changed_tables(session, catalog, descriptor)):
-            raise OtherSession(f"{', '.join(changed)} changed while Spark started")
-        check_tables(session, catalog, descriptor)
-        targets = descriptor.targets
-        if not beside or abs(descriptors.seconds_since(descriptor.created)) > _OLDEST:
-            targets = prelaunch(catalog, descriptor, job.parameters)
-        if job.gates.max_bytes is not None:
-            targets = tuple(catalog.with_bytes(target) for target in targets)
-        files = tuple(counted(session, found) for found in descriptor.planned_files)
-        log_newer(session, descriptor.snapshots)
-        return replace(descriptor, targets=targets, planned_files=files)
 
     def _report(self, descriptor: Descriptor, path: StoragePath | None = None) -> Report:
         """The report with what the clock has measured so far."""

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
-from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE, is_transactional, own_format
+from airflow_hive_opt.metastores.hive_tables import is_transactional, own_format
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.spark_properties import view_definition
 from airflow_hive_opt.pruning.decisions import Layer
@@ -20,6 +21,7 @@ from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG
+from airflow_hive_opt.spark.catalog.lakes.tables import LakeTables
 from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.table_facts import (
     MANAGED,
@@ -58,13 +60,16 @@ class ConnectCatalog(ListedPartitions):
         self._session = session
         self._tables: dict[str, Table | None] = {}
         self._told: dict[str, Mapping[str, Any]] = {}
+        self._lake = LakeTables(session)
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
+        place = self._lake.place(name)
+        if place is not None and not self._is_temporary(name):
+            return self._lake.table(place)
         key = name.lower().removeprefix(f"{SESSION_CATALOG}.")
         if key not in self._tables:
-            of_this_catalog = key.count(".") < 2
-            self._tables[key] = self._look_up(key) if of_this_catalog else self._elsewhere(name)
+            self._tables[key] = self._look_up(key)
         return self._tables[key]
 
     def look_up_together(self, sql: str) -> None:
@@ -72,7 +77,7 @@ class ConnectCatalog(ListedPartitions):
 
     def definitions(self) -> Definitions:
         """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`."""
-        return ConnectDefinitions(self._session, self.description)
+        return ConnectDefinitions(self._session, self.description, self._temporary_views)
 
     def described(self, table: Table, columns: Container[str]) -> Table:
         """A table that this instance has looked up, with its buckets and statistics, if any.
@@ -103,13 +108,18 @@ class ConnectCatalog(ListedPartitions):
 
     def location(self, name: str) -> str | None:
         """A table's location; ``None`` for a view and for a name that does not exist."""
-        told = self.description(name)
+        if self._lists_its_files(name):
+            return table.location if (table := self.table(name)) is not None else None
+        told = self._description(name)
         return None if told is None else told.get("location")
 
     def description(self, name: str) -> Mapping[str, Any] | None:
-        """What DESCRIBE AS JSON says of a table or view; ``None`` if there is none."""
+        """What DESCRIBE AS JSON says of a table or view of the metastore; ``None`` without one."""
+        return None if self._lists_its_files(name) else self._description(name)
+
+    def _description(self, name: str) -> Mapping[str, Any] | None:
         try:
-            return self._described(quote_table(name))
+            return self._described(self._named(name))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -120,7 +130,7 @@ class ConnectCatalog(ListedPartitions):
         return self._session.catalog.getDatabase("default").locationUri
 
     def _list_names(self, table: Table) -> Iterable[str]:
-        rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
+        rows = self._session.sql(f"SHOW PARTITIONS {self._named(table.name)}").collect()
         return (name for (name,) in rows)
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
@@ -166,7 +176,12 @@ class ConnectCatalog(ListedPartitions):
         return
 
     def _look_up(self, name: str) -> Table | None:
-        told = self.description(name)
+        if self._lake.loads_session_catalog and not self._is_temporary(name):
+            database, _, short = name.rpartition(".")
+            database = database or str(self._session.catalog.currentDatabase())
+            if (lake := self._lake.in_session_catalog(database, short)) is not None:
+                return lake
+        told = self._description(name)
         if told is None:
             return None
         full = f"{told['schema_name']}.{told['table_name']}".lower()
@@ -176,7 +191,7 @@ class ConnectCatalog(ListedPartitions):
             self._told[full] = told
         location = told.get("location") if full in self._told else None
         # DESCRIBE shows CHAR and VARCHAR as STRING
-        columns = columns_in(self._session.table(quote_table(name)).schema)
+        columns = columns_in(self._session.table(self._named(name)).schema)
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
         transactional = is_transactional(told.get("table_properties") or {})
         if not partitioned:
@@ -210,15 +225,28 @@ class ConnectCatalog(ListedPartitions):
             transactional=transactional,
         )
 
-    def _elsewhere(self, name: str) -> Table | None:
-        """Another catalog's table with its columns only, without what its format knows of files."""
-        try:
-            columns = columns_in(self._session.table(quote_table(name)).schema)
-        except AnalysisException as error:
-            if condition_of(error) in NOT_FOUND:
-                return None
-            raise
-        return Table(name, tuple(columns), total_bytes=UNKNOWN_SIZE)
+    def _lists_its_files(self, name: str) -> bool:
+        """Whether it is a table of another catalog, or one that lists its own files."""
+        is_elsewhere = self._lake.place(name) is not None
+        if not (is_elsewhere or self._lake.loads_session_catalog) or self._is_temporary(name):
+            return False
+        return is_elsewhere or ((table := self.table(name)) is not None and table.provider != "")
+
+    def _named(self, name: str) -> str:
+        """The name of a table of the metastore or of a view, also if another catalog is current."""
+        own = name.removeprefix(f"{SESSION_CATALOG}.")
+        is_elsewhere = not self._lake.is_session_catalog_current
+        in_database = "." in own and not own.startswith("global_temp.")
+        return quote_table(f"{SESSION_CATALOG}.{own}" if is_elsewhere and in_database else own)
+
+    def _is_temporary(self, name: str) -> bool:
+        return "." not in name and name.lower() in self._temporary_views
+
+    @cached_property
+    def _temporary_views(self) -> frozenset[str]:
+        # not those of the current catalog, which may have no views
+        rows = self._session.sql(f"SHOW VIEWS IN {SESSION_CATALOG}.default").collect()
+        return frozenset(row.viewName.lower() for row in rows if row.isTemporary)
 
     def _described(self, what: str) -> dict[str, Any]:
         ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
@@ -229,7 +257,7 @@ class ConnectCatalog(ListedPartitions):
         """The number of distinct values of a column that ANALYZE TABLE has found."""
         try:
             told = self._session.sql(
-                f"DESCRIBE TABLE EXTENDED {quote_table(table.name)} {quote(column)}"
+                f"DESCRIBE TABLE EXTENDED {self._named(table.name)} {quote(column)}"
             ).collect()
         except AnalysisException:  # for a column of a complex type
             return None
@@ -238,14 +266,14 @@ class ConnectCatalog(ListedPartitions):
 
     def _estimated(self, name: str) -> int | None:
         """Spark's own estimate in bytes; very large if Spark has no statistics."""
-        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {quote_table(name)}").collect()
+        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {self._named(name)}").collect()
         return size_of(plan)
 
     def _bytes(self, table: Table, partition: Partition) -> int | None:
         values = zip_strict(table.partition_columns, partition.values)
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
-            told = self._described(f"{quote_table(table.name)} PARTITION ({', '.join(texts)})")
+            told = self._described(f"{self._named(table.name)} PARTITION ({', '.join(texts)})")
         except AnalysisException:  # the partition is gone, or its value has no literal there
             return None
         size = told.get("partition_parameters", {}).get("totalSize", "")

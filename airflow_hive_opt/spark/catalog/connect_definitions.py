@@ -32,15 +32,19 @@ class ConnectDefinitions(ListedFunctions):
 
     The server does not tell in which database a function looks up unqualified names. Nothing
     therefore identifies a function that has such names, or a query. ``description`` gives what
-    DESCRIBE AS JSON says of a table or view.
+    DESCRIBE AS JSON says of a table or view. ``temporary_views`` are the names of the session's.
     """
 
     def __init__(
-        self, session: SparkSession, description: Callable[[str], Mapping[str, Any] | None]
+        self,
+        session: SparkSession,
+        description: Callable[[str], Mapping[str, Any] | None],
+        temporary_views: Collection[str],
     ) -> None:
         super().__init__()
         self._session = session
         self._description = description
+        self._temporary_views = temporary_views
 
     def temporary_view(self, name: str) -> Definition | None:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
@@ -69,11 +73,6 @@ class ConnectDefinitions(ListedFunctions):
     def _temporary(self) -> frozenset[str]:
         """The temporary functions: their names are the ones without a database."""
         return frozenset(name for name in self._listed("SHOW USER FUNCTIONS") if "." not in name)
-
-    @cached_property
-    def _temporary_views(self) -> frozenset[str]:
-        rows = self._session.sql("SHOW VIEWS").collect()
-        return frozenset(row.viewName.lower() for row in rows if row.isTemporary)
 
     def _list_functions(self, database: str) -> list[str]:
         listed = self._listed(f"SHOW USER FUNCTIONS IN {quote_table(database)}")

@@ -9,7 +9,8 @@ from airflow_hive_opt.documents.key_set import columns_fact, digest_of, has_sett
 from airflow_hive_opt.metastores.hive_tables import read_as
 from airflow_hive_opt.spark.catalog.folder_files import Entry, entries
 from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
-from airflow_hive_opt.spark.catalog.lakes.place import Place, load
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import location_of, provider_of
 from airflow_hive_opt.statement.identifiers import quote_table
 

@@ -53,7 +53,7 @@ class LakeScan:
 
     def _restriction(self) -> tuple[tuple[RowFilter, ...], PlannedFiles] | Reason:
         decision, context = self._decision, self._context
-        format_ = named(decision.table.provider)
+        format_ = named(self._session, decision.table.provider)
         if context.skips_keys(decision):
             return Reason.NOT_ASKED_AGAIN
         merged = merged_into(self._plan, decision)

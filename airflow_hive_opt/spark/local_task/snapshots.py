@@ -14,7 +14,8 @@ from airflow_hive_opt.pruning.operators import Operator, PassedThrough, TableSca
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format, named
-from airflow_hive_opt.spark.catalog.lakes.place import Place, load
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.errors import PlanError
@@ -73,7 +74,7 @@ def hold(
     """
     free = {found.table: why for found in snapshots if (why := _why_free(session, plan, found))}
     ids = {found.table: found.snapshot for found in snapshots if found.table not in free}
-    sql = _at_snapshots(plan, ids)
+    sql = _at_snapshots(session, plan, ids)
     names = _read_now(sql)
     if names is None:
         free.update(dict.fromkeys(ids, "the statement with its version can't be parsed"))
@@ -85,7 +86,7 @@ def hold(
             free[table.name] = "the statement reads the table at a place that can't name a version"
     held = {table: id_ for table, id_ in ids.items() if table not in free}
     return Holding(
-        _at_snapshots(plan, held),
+        _at_snapshots(session, plan, held),
         tuple(replace(found, held=found.table in held) for found in snapshots),
         free,
     )
@@ -142,22 +143,22 @@ def _has_same_columns(session: SparkSession, found: Snapshot) -> bool:
     return format_ is not None and format_.has_columns_of(session, loaded, found.snapshot)
 
 
-def _at_snapshots(plan: Plan, ids: Mapping[str, str]) -> str:
+def _at_snapshots(session: SparkSession, plan: Plan, ids: Mapping[str, str]) -> str:
     scans = {
         relation.reference: relation
         for relation in _relations(plan)
         if relation.table.name in ids and relation.restrictable
     }
     edits = [
-        Edit(relation.reference, _at_snapshot(relation, ids[relation.table.name]))
+        Edit(relation.reference, _at_snapshot(session, relation, ids[relation.table.name]))
         for relation in scans.values()
     ]
     return spliced(plan.sql, edits)
 
 
-def _at_snapshot(relation: TableRelation, snapshot: str) -> str:
+def _at_snapshot(session: SparkSession, relation: TableRelation, snapshot: str) -> str:
     alias = "" if relation.aliased else f" AS {quote(relation.alias)}"
-    clause = named(relation.table.provider).as_of(snapshot)
+    clause = named(session, relation.table.provider).as_of(snapshot)
     return f"(SELECT * FROM {relation.text} {clause}){alias}"
 
 

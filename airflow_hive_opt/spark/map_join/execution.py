@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -33,6 +34,8 @@ Parameters = Mapping[str, object]
 _Plan = Optional[Callable[[], Any]]
 _Names = tuple[str, ...]
 _Found = tuple[_Names, _Names, tuple[tuple[object, ...], ...], _Plan]
+Begins = Callable[[str, Optional[str]], AbstractContextManager[None]]
+"""Gets a text, and Spark's objection to an earlier one."""
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 # As Spark 3.5 and Spark 4 raise it, unlike a plan that contains the text.
@@ -58,7 +61,11 @@ class Answer:
 
 
 def execute(
-    session: SparkSession, texts: Sequence[str], parameters: Parameters, show_rows: int
+    session: SparkSession,
+    texts: Sequence[str],
+    parameters: Parameters,
+    show_rows: int,
+    begins: Begins = lambda *_: nullcontext(),
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
 
@@ -66,6 +73,7 @@ def execute(
     Once a text that writes has begun to run, no other text is tried: Spark raises an
     ``AnalysisException`` also if the metastore fails after the files are committed. The exception
     is a MERGE whose source has changed: it fails while it reads, and commits once at its end.
+    ``begins`` makes the block in which a text runs that writes.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -83,14 +91,17 @@ def execute(
             continue
         log.debug("running: %s", text)
         try:
-            return Answer(text, *run(), objection)
+            with begins(text, objection):
+                return Answer(text, *run(), objection)
         except (PySparkException, Py4JJavaError) as error:
             if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
                 raise
             objection = SOURCE_CHANGED
             log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)
     prepare = _query if is_query(plain) else _plain
-    return Answer(plain, *prepare(session, plain, parameters, show_rows)(), objection)
+    run = prepare(session, plain, parameters, show_rows)
+    with begins(plain, objection):
+        return Answer(plain, *run(), objection)
 
 
 def _refuses(error: Exception) -> bool:

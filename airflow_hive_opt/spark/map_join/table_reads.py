@@ -14,6 +14,7 @@ from airflow_hive_opt.spark.session.physical_operators import operators
 _SCANS = ("FileSourceScanExec", "HiveTableScanExec", "BatchScanExec")
 # A scan's name in the metrics of Spark Connect.
 _NAMED = re.compile(r"Scan \w+ (?:spark_catalog\.)?([^.\s]+\.[^.\s]+)")
+_NAMED_BATCH = re.compile(r"BatchScan (\S+)")
 _METRICS = {"partitions": "numPartitions", "files": "numFiles", "bytes": "filesSize"}
 _OF_ICEBERG = {"partitions": "", "files": "resultDataFiles", "bytes": "totalDataFileSize"}
 
@@ -49,6 +50,8 @@ def _named(
     for operator, metrics in plan:
         if found := _NAMED.fullmatch(operator.strip()):
             yield found[1], {name: metrics.get(metric) for name, metric in _METRICS.items()}
+        elif (found := _NAMED_BATCH.match(operator)) and _OF_ICEBERG["files"] in metrics:
+            yield found[1], {name: metrics.get(metric) for name, metric in _OF_ICEBERG.items()}
 
 
 def _table(kind: str, operator: Any) -> str | None:

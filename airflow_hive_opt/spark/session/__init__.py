@@ -7,7 +7,8 @@
   ``shared_folder``. ``shared_settings`` says which tasks share a Spark, ``file_locks`` lets them
   wait.
 - ``connect`` opens a session on a Spark Connect server, with ``connect_retries``;
-  ``connect_frames`` reads its data frames.
+  ``connect_frames`` reads its data frames, and ``connect_operation`` finds a statement there that
+  another process has begun.
 - Settings: ``session_conf`` sets them for a block, ``dialect`` finds those that change how a
   statement is read, ``partition_lookup`` says how Spark finds partitions, ``glue`` whether the
   metastore is AWS Glue.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,10 +36,14 @@ def is_remote(session_or_frame: object) -> bool:
 
 
 @contextmanager
-def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+def remote_session(
+    url: str, conf: Mapping[str, str], may_run: Callable[[], bool] = lambda: False
+) -> Iterator[SparkSession]:
     """A new session of the server at ``url``, ``sc://host:port/;parameters``, until the block ends.
 
     It takes the settings of ``conf`` that a session may change; the server's own settings stay.
+    If ``may_run`` says at the end that a statement may still run there, the server keeps the
+    session, since it would not tell how a statement ends whose session is gone.
     Raises :class:`SparkStartError`, which names the server but never the URL's parameters, and
     :class:`WrongSettingError`.
     """
@@ -55,17 +59,22 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         yield session
     finally:
         try:
-            session.stop()
+            if may_run():
+                session.client.close()
+            else:
+                session.stop()
         except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
             log.warning("the Spark Connect session could not be closed: %s", in_words(error))
 
 
 def end(session: SparkSession) -> None:
-    """Stops the session's work on the server, running and future; also for signal handlers.
+    """Stops the session's work on the server, running and future; also for signal handlers."""
+    from_handler(lambda: release(session))
 
-    Uses another thread, because the interrupted one may be inside a call to the server.
-    """
-    stopping = threading.Thread(target=_release, args=(session,), daemon=True)
+
+def from_handler(stop: Callable[[], object]) -> None:
+    """Runs ``stop`` in another thread, because this one may be inside a call to the server."""
+    stopping = threading.Thread(target=stop, daemon=True)
     stopping.start()
     stopping.join(_PATIENCE_TO_STOP)
 
@@ -103,7 +112,7 @@ def _opened(url: str) -> Any:
             "Spark Connect needs PySpark 4.0, and further packages: "
             f"pip install 'airflow-hive-opt[spark-submit,connect]' ({error})"
         ) from None
-    server = _server(url)
+    server = server_of(url)
     try:
         session = RemoteSession(url)
     except (PySparkException, ValueError):  # its message contains the URL's parameters
@@ -122,10 +131,10 @@ def _opened(url: str) -> Any:
     return session
 
 
-def _server(url: str) -> str:
+def server_of(url: str) -> str:
     """Only the host and the port of the URL.
 
-    >>> _server("sc://spark:15003/;token=secret"), _server("sc://me:secret@spark")
+    >>> server_of("sc://spark:15003/;token=secret"), server_of("sc://me:secret@spark")
     ('spark:15003', 'spark:15002')
     """
     try:
@@ -135,7 +144,8 @@ def _server(url: str) -> str:
         return "what the connection names"
 
 
-def _release(session: Any) -> None:
+def release(session: Any) -> None:
+    """Ends the session on the server, and what runs in it; an error is only logged."""
     try:
         session.client.release_session()
     except Exception as error:  # noqa: BLE001 - whoever waits for the server will say so

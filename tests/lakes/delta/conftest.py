@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lakes.jars import jars_of
+from tests.lakes.session import lake_session
 from tests.services.java_options import SHORT_LIVED
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -20,7 +21,7 @@ def runtime():
 @pytest.fixture(scope="session")
 def lake(runtime, metastore_service, tmp_path_factory):
     """A session whose tables are in a metastore."""
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.session import embedded_conf
 
     folder = tmp_path_factory.mktemp("delta")
     conf = {
@@ -39,6 +40,5 @@ def lake(runtime, metastore_service, tmp_path_factory):
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
-    with spark_session("delta", conf) as session:
-        session.sparkContext.setLogLevel("ERROR")
+    with lake_session("delta", conf, folder) as session:
         yield session

@@ -8,6 +8,7 @@ from tests.fuzz.findings import SEED
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
 from tests.lakes.databases import drop_database
 from tests.lakes.random_statements import Changes, check_changes, check_queries
+from tests.lakes.session import another_session
 
 LAYOUTS = {
     "partitions": ("PARTITIONED BY ({})", {}),
@@ -20,7 +21,7 @@ LAYOUTS = {
 @pytest.fixture(scope="module")
 def fuzz(lake):
     """The tables of the random queries: the facts are Delta's, half of them clustered."""
-    session = lake.newSession()
+    session = another_session(lake)
     session.sql("CREATE DATABASE made")
     session.sql("USE made")
     setup(session, SEED)

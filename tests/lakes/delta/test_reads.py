@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
 from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.lakes.session import OVER_CONNECT, needs_jvm
 
 DAYS = 20
 
@@ -77,10 +79,11 @@ def test_rows_and_files_of_joins_are_those_of_the_keys(tables, tmp_path, sql, fi
     assert "RESTRICTED" in found.reasons.values()
     read = [each.files for each in found.report.reads if each.table in ("dw.by_day", "dw.by_name")]
     assert sum(read) == files
-    planned = sum(each.files for each in found.report.descriptor.planned_files)
-    assert planned == (files // 2 if "WITH" in sql else files)
+    planned = [each.files for each in found.report.descriptor.planned_files]
+    assert OVER_CONNECT or sum(planned) == (files // 2 if "WITH" in sql else files)
 
 
+@needs_jvm  # only there files are counted before the statement
 def test_no_key_matches_so_no_file_is_planned(tables, tmp_path):
     sql = "SELECT b.id FROM dw.by_day b JOIN picked p ON b.day = p.day AND p.id = 1"
     (planned,) = run(tables, sql, tmp_path).report.descriptor.planned_files
@@ -139,9 +142,10 @@ def test_a_table_named_by_its_path_is_restricted(tables, tmp_path, scheme):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql) != []
     assert found.reasons == {"b": "RESTRICTED"}
-    (planned,) = found.report.descriptor.planned_files
-    assert (planned.files, planned.partitions, planned.total_files) == (2, 2, 21)
-    assert [each.files for each in found.report.reads if "by_day" in each.table] == [2]
+    if not OVER_CONNECT:
+        (planned,) = found.report.descriptor.planned_files
+        assert (planned.files, planned.partitions, planned.total_files) == (2, 2, 21)
+        assert [each.files for each in found.report.reads if "by_day" in each.table] == [2]
 
 
 def test_a_table_named_by_its_path_is_restricted_in_two_tasks(tables, tmp_path):
@@ -162,7 +166,8 @@ def test_a_path_with_a_version_has_plain_sparks_rows(tables, tmp_path):
 def test_a_path_that_is_no_table_is_an_error(tables, tmp_path):
     (tmp_path / "nothing").mkdir()
     sql = f"SELECT b.id FROM delta.`{tmp_path}/nothing` b JOIN picked p ON b.day = p.day"
-    with pytest.raises(PlanError, match="there is no table delta./"):
+    # over Spark Connect, the statement passes through and gets Delta's own error
+    with pytest.raises((PlanError, AnalysisException), match="there is no table|TABLE_NOT_FOUND"):
         run(tables, sql, tmp_path)
 
 
@@ -246,6 +251,6 @@ def test_rows_written_between_two_tasks_are_read(tables, tmp_path):
         assert found.rows == rows_of(tables, sql)
         assert found.files("dw.by_day") == 3
         (planned,) = found.report.descriptor.planned_files
-        assert planned.files == 2  # as the local task found it
+        assert OVER_CONNECT or planned.files == 2  # as the local task found it
     finally:
         tables.sql("DELETE FROM dw.by_day WHERE id = 901")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lakes.jars import jars_of
+from tests.lakes.session import lake_session
 from tests.services.java_options import SHORT_LIVED
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -36,7 +37,7 @@ def lake(runtime, metastore_service, postgres_server, rest_service, tmp_path_fac
     Its catalog ``hms`` keeps Iceberg tables in the metastore, in which the session's own catalog is
     too. Those of ``db`` are in PostgreSQL, and those of ``rest`` in a REST catalog.
     """
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.session import embedded_conf
     from tests.services.metastore import jdbc_driver
 
     folder = tmp_path_factory.mktemp("iceberg")
@@ -69,8 +70,7 @@ def lake(runtime, metastore_service, postgres_server, rest_service, tmp_path_fac
     for name, properties in catalogs.items():
         conf[f"spark.sql.catalog.{name}"] = CATALOG
         conf |= {f"spark.sql.catalog.{name}.{key}": value for key, value in properties.items()}
-    with spark_session("iceberg", conf) as session:
-        session.sparkContext.setLogLevel("ERROR")
+    with lake_session("iceberg", conf, folder) as session:
         yield session
 
 

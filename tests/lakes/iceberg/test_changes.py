@@ -13,6 +13,7 @@ from airflow_hive_opt.restriction.other_runner import handed_over
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.command import Command
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.lakes.session import needs_jvm
 from tests.spark.stages import job_of, prune
 
 DAYS = 10
@@ -249,6 +250,7 @@ def test_a_merge_into_a_parquet_table_has_sparks_own_error(source, tmp_path):
     source.sql("DROP TABLE files")
 
 
+@needs_jvm
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 @pytest.mark.parametrize("keys", [False, True])
 def test_two_concurrent_merges_of_different_days_both_succeed(source, tmp_path, isolation, keys):
@@ -274,6 +276,7 @@ def test_two_concurrent_merges_of_different_days_both_succeed(source, tmp_path, 
     assert {(77, 1), (1, 70), (500, 71)} <= set(rows)
 
 
+@needs_jvm  # only there files are counted before the statement
 def test_many_scattered_keys_read_only_their_files(source, tmp_path):
     """Ranges would leave nearly all of them. A row whose key was not read still fails the MERGE."""
     source.sql(

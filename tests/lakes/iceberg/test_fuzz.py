@@ -8,12 +8,13 @@ from tests.fuzz.findings import SEED
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
 from tests.lakes.databases import drop_database
 from tests.lakes.random_statements import SMALL, Changes, check_changes, check_queries
+from tests.lakes.session import another_session
 
 
 @pytest.fixture(scope="module")
 def fuzz(lake):
     """The tables of the random queries: the facts are Iceberg's, by the values of their columns."""
-    session = lake.newSession()
+    session = another_session(lake)
     for name, value in SMALL.items():
         session.conf.set(name, value)
     session.sql("CREATE DATABASE made")

@@ -6,7 +6,9 @@ import pytest
 from pyspark.errors import IllegalArgumentException
 
 from airflow_hive_opt.documents.gates import GateClosed
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.lakes.session import another_session, needs_jvm
 
 JOIN = "SELECT b.id, c.v FROM lake.held.big b JOIN lake.held.changed c ON b.day = c.day"
 MERGE = (
@@ -182,8 +184,12 @@ def test_a_table_with_a_version_in_the_statement_is_not_held(tables, tmp_path, c
 def test_a_session_that_reads_a_branch_holds_no_snapshot(tables, tmp_path):
     for name in ("big", "changed"):
         tables.sql(f"ALTER TABLE lake.held.{name} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
-    session = tables.newSession()
-    session.conf.set("spark.wap.branch", "audit")
+    session = another_session(tables)
+    with conf_set(session, {"spark.wap.branch": "audit"}):
+        _reads_branch(session, tmp_path)
+
+
+def _reads_branch(session, tmp_path):
     session.sql("INSERT INTO lake.held.big VALUES (900, DATE'2030-01-01', 1)")
     session.sql("INSERT INTO lake.held.changed VALUES (900, DATE'2030-01-01', 1)")
     found = run(session, JOIN, tmp_path, hold_snapshots=True, on_empty="skip")
@@ -195,6 +201,7 @@ def test_a_session_that_reads_a_branch_holds_no_snapshot(tables, tmp_path):
         run(session, JOIN, tmp_path, max_partitions=0)
 
 
+@needs_jvm
 def test_a_held_snapshot_that_has_expired_is_an_error(tables, tmp_path):
     def expire():
         change(tables)

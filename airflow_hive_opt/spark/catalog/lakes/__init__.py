@@ -2,8 +2,10 @@
 
 - ``lake_format`` says what a format must do. ``iceberg``, ``delta`` and ``hudi`` do it, with
   ``iceberg_layout`` and ``iceberg_files``, and ``formats`` is the list of them.
-- ``place`` loads Spark's table, ``tables`` describes it to the planner, and ``files`` counts the
-  files that a condition leaves.
+- ``place`` says where a table is, ``loading`` loads it, ``tables`` describes it to the planner, and
+  ``files`` counts the files that a condition leaves.
+- Over Spark Connect, ``connect_table`` is a table as SQL describes it, of which ``connect_iceberg``
+  and ``connect_delta`` know the rest.
 
 Another format is another module, its line in ``formats``, and the planner's rules for it in
 :mod:`airflow_hive_opt.statement.lake_formats`.

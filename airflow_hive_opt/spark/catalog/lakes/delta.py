@@ -32,7 +32,7 @@ _PREPARED = "PreparedDeltaFileIndex"
 _CLUSTERED = "clusteringColumns"
 _GENERATED = "delta.generationExpression"
 # ``delta.`/data/orders@v3` `` and ``@20260131000000000`` are older versions.
-_VERSION = re.compile(r"@(v\d+|\d{17})$")
+VERSION = re.compile(r"@(v\d+|\d{17})$")
 MOST_VALUES = 1_000
 
 
@@ -130,7 +130,7 @@ class Delta:
         loaded: Any,
     ) -> str | None:
         """The number of the version; ``None`` if the name itself selects a version."""
-        if loaded.timeTravelOpt().isDefined() or _VERSION.search(str(loaded.path())):
+        if loaded.timeTravelOpt().isDefined() or VERSION.search(str(loaded.path())):
             return None
         return str(loaded.initialSnapshot().version())
 

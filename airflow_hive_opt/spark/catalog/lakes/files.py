@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import PlannedFiles
 from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
-from airflow_hive_opt.spark.catalog.lakes.place import Place, load
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -79,7 +79,7 @@ class Iceberg:
         columns of other tables that are equal, so it must not be one.
         """
         types = {found.name: found.type for found in table.columns}
-        if types.get(column) == "string" and _lists_of_texts_fail(session):
+        if types.get(column) == "string" and self._lists_of_texts_fail(session, table):
             return 1
         return _MOST_PARTITION_VALUES if column.lower() in table.partitioned_by else 200
 
@@ -120,13 +120,12 @@ class Iceberg:
         iceberg = loaded.table()
         return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
 
-
-def _lists_of_texts_fail(session: SparkSession) -> bool:
-    try:
-        session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
-    except (Py4JError, TypeError):  # a NullPointerException, or no such class
-        return True
-    return False
+    def _lists_of_texts_fail(self, session: SparkSession, table: Table) -> bool:  # noqa: ARG002
+        try:
+            session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
+        except (Py4JError, TypeError):  # a NullPointerException, or no such class
+            return True
+        return False
 
 
 def _reads_a_version(session: SparkSession, place: Place, loaded: Any) -> bool:

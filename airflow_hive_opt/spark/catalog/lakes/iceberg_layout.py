@@ -21,7 +21,7 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
     parsers = jvm.org.apache.iceberg
     schema = json.loads(parsers.SchemaParser.toJson(iceberg.schema()))
     if any("initial-default" in each for each in schema["fields"]):
-        _check_defaults(str(parsers.IcebergBuild.version()), str(iceberg.name()))
+        check_defaults(str(parsers.IcebergBuild.version()), str(iceberg.name()))
     own = iceberg.spec()
     spec = _fields(parsers.PartitionSpecParser.toJson(own))
     specs = [spec]
@@ -32,12 +32,12 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
     return layout(schema["fields"], specs, spec, order)
 
 
-def _check_defaults(version: str, table: str) -> None:
+def check_defaults(version: str, table: str) -> None:
     """Raises ``PlanError`` for an Iceberg that ignores column defaults when it skips files.
 
     It skips files without the column, although their rows have its default.
 
-    >>> _check_defaults("1.12.0", "lake.shop.orders")
+    >>> check_defaults("1.12.0", "lake.shop.orders")
     """
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < (1, 12):

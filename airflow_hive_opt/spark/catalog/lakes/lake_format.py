@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class LakeFormat(Protocol):
     """One format. ``loaded`` is the table that Spark's catalog loads, an object of the JVM.
 
+    Over Spark Connect, ``loaded`` is a
+    :class:`~airflow_hive_opt.spark.catalog.lakes.connect_table.ConnectTable`.
+
     The methods may raise the errors of Spark, of the JVM and of py4j.
     """
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.lakes.formats import entry_format, is_path, loaded_format
-from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place, load
-from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
+from airflow_hive_opt.spark.catalog.lakes.loading import columns_and_location, load
+from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
+from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND
+from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of
 from airflow_hive_opt.statement.catalog import Table
 
@@ -51,9 +54,19 @@ class LakeTables:
             self._tables[place] = self._look_up(place)
         return self._tables[place]
 
+    @property
+    def is_session_catalog_current(self) -> bool:
+        """Whether names of two parts are those of the session's catalog."""
+        return self._current == SESSION_CATALOG
+
+    @property
+    def loads_session_catalog(self) -> bool:
+        """Whether a format may load tables from the session's catalog."""
+        return self._is_registered(SESSION_CATALOG)
+
     def in_session_catalog(self, database: str, name: str) -> Table | None:
         """A table that a format loads from the session's catalog; ``None`` if none does."""
-        if not self._is_registered(SESSION_CATALOG):
+        if not self.loads_session_catalog:
             return None
         found = self.table(Place(SESSION_CATALOG, (database,), name))
         return found if found is not None and found.provider else None
@@ -70,6 +83,8 @@ class LakeTables:
         return self._registered[catalog]
 
     def _namespace(self) -> tuple[str, ...]:
+        if is_remote(self._session):
+            return _parts(str(self._session.catalog.currentDatabase()))
         manager: Any = self._session._jsparkSession.sessionState().catalogManager()
         with active(self._session):
             return tuple(str(part) for part in manager.currentNamespace())
@@ -83,13 +98,18 @@ class LakeTables:
             raise
 
 
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts of a name of Spark's, with backquotes where Spark writes them.
+
+    >>> _parts("a.`b.c`.`d``e`")
+    ('a', 'b.c', 'd`e')
+    """
+    found = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in found)
+
+
 def _described(session: SparkSession, place: Place, loaded: Any) -> Table | None:
-    location = loaded.properties().get("location")
-    table = Table(
-        place.full_name,
-        tuple(columns_of(loaded.schema())),
-        total_bytes=UNKNOWN_SIZE,
-        location=None if location is None else str(location),
-    )
+    columns, location = columns_and_location(loaded)
+    table = Table(place.full_name, columns, total_bytes=UNKNOWN_SIZE, location=location)
     format_ = loaded_format(session, loaded)
     return table if format_ is None else format_.described(session, place, table, loaded)

@@ -1,0 +1,44 @@
+"""A statement that writes on a Spark Connect server, for the attempt after the one that began it.
+
+The server goes on with a statement whose client has died. The next attempt finds it by this record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.job import Outcome
+
+
+@dataclass(frozen=True)
+class OperationId:
+    """The three IDs by which a server knows an operation."""
+
+    user: str
+    session: str
+    operation: str
+
+
+@dataclass(frozen=True)
+class RemoteOperation:
+    """An operation that has begun on a server, or is about to.
+
+    - ``server`` is the server's host and port, and ``attempt`` the number of the try that has begun
+      the operation.
+    - ``work`` is the digest of the attempt's job, and ``cause`` what a retry has in common with the
+      attempt before it, but a task that somebody has cleared has not.
+    - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
+      has.
+    """
+
+    server: str
+    id: OperationId
+    attempt: int
+    work: str
+    cause: str
+    outcome: Outcome
+    has_succeeded: bool = False
+
+
+REMOTE_OPERATION = Format("remote operation", 1, RemoteOperation)

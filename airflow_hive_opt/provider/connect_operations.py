@@ -1,0 +1,288 @@
+"""The statement that a task has begun on a Spark Connect server, and the retry that finds it there.
+
+A record of the statement is stored before it begins: in Airflow's store of the task's state, and
+before Airflow 3.3 in a file, in the folder of the task's attempts. It is deleted when the statement
+has failed. The attempt that finds a record begins nothing before that statement has ended, and
+nothing at all if it has succeeded, or if nobody knows how it has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, remove
+from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
+from airflow_hive_opt.provider.without_stack import without_stack
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job, Outcome
+    from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
+    from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.spark.session.connect_operation import Ending
+
+log = logging.getLogger(__name__)
+
+_KEY = "spark_connect_operation"
+_FILE = "operation.json"
+_PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
+
+
+class ConnectOperations:
+    """The record of one task instance; each attempt makes its own object.
+
+    ``path`` is the attempt's, ``url`` the server's.
+    """
+
+    def __init__(self, context: Context, path: StoragePath, url: str) -> None:
+        from airflow_hive_opt.spark.session.connect import server_of
+
+        instance: Any = context["ti"]
+        self._store = context.get("task_state_store")
+        self._file = path.with_name(_FILE)
+        self._url, self._server = url, server_of(url)
+        self._attempt = int(instance.try_number)
+        self._cause = _cause(context)
+        self._work = ""
+        self._is_stopped = False
+        self._waits_for: OperationId | None = None  # an earlier attempt's
+        self._own: RemoteOperation | None = None
+
+    def outcome_of_earlier(self, job: Job, conf: Mapping[str, str]) -> Outcome | None:
+        """Waits until what an earlier attempt has begun has ended.
+
+        Returns its outcome if it has done the job, so that this attempt has nothing to do. ``conf``
+        are the settings of the job's session. An operation that does other work is interrupted, and
+        so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
+        does not say that it has ended, or if this attempt is stopped, and ``AirflowFailException``
+        if the server does not know how it has ended, or if the connection names another server now.
+        """
+        self._work = job.digest_with(conf)
+        found = self._stored()
+        if found is None:
+            return None
+        same = (found.work, found.cause) == (self._work, self._cause)
+        is_same = same and found.attempt < self._attempt
+        if found.server != self._server and not found.has_succeeded:
+            self._check_other_server(found)
+            return None
+        ending = "succeeded" if found.has_succeeded else self._ended(found, follow=is_same)
+        log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
+        if is_same and ending == "succeeded":
+            self._finish(found, ending)
+            return found.outcome
+        if ending == "unknown":
+            self._check_unknown(found)
+        elif ending == "succeeded" and found.cause == self._cause and found.work != self._work:
+            log.warning(
+                "the statement of try %d has succeeded, but this try has another statement, other "
+                "parameters or other settings, so it runs too. If it adds rows, both have added "
+                "theirs",
+                found.attempt,
+            )
+        self._forget(found)
+        self.raise_if_stopped()
+        return None
+
+    def begins(self, found: OperationId, outcome: Outcome) -> None:
+        """Stores an operation before it begins; ``outcome`` is that of a success.
+
+        Raises ``DescriptorError``, also if another attempt has begun an operation meanwhile, and
+        ``AirflowException`` if this attempt is stopped.
+        """
+        from airflow_hive_opt.documents.remote_operation import RemoteOperation
+
+        self.raise_if_stopped()
+        other = self._stored()
+        if other is not None and other.id.session != found.session:
+            raise DescriptorError(
+                f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
+                "does not begin"
+            )
+        who = (self._attempt, self._work, self._cause)
+        record = RemoteOperation(self._server, found, *who, outcome)
+        self._write(record)
+        self._own = record
+        self.raise_if_stopped()  # its handler may have run meanwhile
+
+    def mark_stopped(self) -> None:
+        """Lets no operation of this attempt begin any more."""
+        self._is_stopped = True
+
+    def raise_if_stopped(self) -> None:
+        """Raises ``AirflowException`` after :meth:`mark_stopped`.
+
+        Airflow's handler of SIGTERM only calls ``on_kill``: the task goes on after it.
+        """
+        if self._is_stopped:
+            raise without_stack(AirflowException("the task was stopped, so no statement begins"))
+
+    def may_run(self) -> bool:
+        """Whether a statement of this attempt may still run."""
+        return self._own is not None
+
+    def settled(self, run: Callable[[], Outcome]) -> Outcome:
+        """What ``run`` returns; if it fails, stops the statement.
+
+        Returns the outcome of a statement that has succeeded although ``run`` failed.
+        """
+        from airflow_hive_opt.documents.job import Status
+
+        try:
+            outcome = run()
+        except BaseException:
+            self.stop_own()
+            raise
+        own = self._own
+        if outcome.status is Status.DONE:
+            if own is not None:
+                self._finish(replace(own, outcome=outcome), "succeeded")
+            return outcome
+        if self.stop_own() == "succeeded" and own is not None:
+            log.warning("the statement has succeeded on the server, but then: %s", outcome.message)
+            return own.outcome
+        return outcome
+
+    def stop(self) -> None:
+        """Interrupts the operation for which this attempt waits, if it waits for one."""
+        if (found := self._waits_for) is not None:
+            from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+            try:
+                with left_operation(self._url, found, _PATIENCE) as left:
+                    left.interrupt()
+            except NotEnded as error:
+                log.warning("the statement of an earlier attempt can't be stopped: %s", error)
+
+    def stop_own(self) -> Ending | None:
+        """Interrupts this attempt's operation and waits some seconds for its end.
+
+        Returns ``None`` if it may still run, or if there is none, see :meth:`may_run`. The record
+        stays for the next attempt unless the operation has failed or has never begun.
+        """
+        if (own := self._own) is None:
+            return None
+        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+        try:
+            with left_operation(self._url, own.id, _PATIENCE) as left:
+                left.interrupt()
+                ending = left.ending()
+        except NotEnded as error:
+            log.warning(
+                "the statement may still run on the Spark Connect server %s (%s); the next "
+                "attempt waits for it",
+                self._server,
+                error,
+            )
+            return None
+        self._finish(own, ending)
+        return ending
+
+    def _ended(self, found: RemoteOperation, follow: bool) -> Ending:
+        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+        how = "waits until it has ended" if follow else "interrupts it"
+        log.info(
+            "try %d of this task has begun a statement on %s that may still run: this try %s",
+            found.attempt,
+            found.server,
+            how,
+        )
+        self._waits_for = found.id
+        try:
+            with left_operation(self._url, found.id) as left:
+                if not follow:
+                    left.interrupt()
+                ending = left.ending()
+                left.release_session()
+                return ending
+        except NotEnded as error:
+            message = (
+                f"try {found.attempt} of this task has begun a statement on the Spark Connect "
+                f"server {found.server}, and nothing shows that it has ended: {error}"
+            )
+            raise without_stack(AirflowException(message)) from None
+        except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
+            self.stop()
+            raise
+        finally:
+            self._waits_for = None
+
+    def _check_unknown(self, found: RemoteOperation) -> None:
+        message = (
+            f"the server {found.server} does not know how the statement that try {found.attempt} "
+            "of this task has begun has ended: it may have written, and may even still run"
+        )
+        if found.cause == self._cause:
+            why = "Look at the table, then clear the task to run the statement again"
+            raise without_stack(AirflowFailException(f"{message}. {why}"))
+        log.warning("%s. If it adds rows, look for rows that are there twice", message)
+
+    def _check_other_server(self, found: RemoteOperation) -> None:
+        message = (
+            f"try {found.attempt} of this task has begun a statement on the Spark Connect server "
+            f"{found.server}, but the connection names {self._server} now"
+        )
+        if found.cause == self._cause:
+            why = "a statement beside it may double rows. Clear the task once that one has ended"
+            raise without_stack(AirflowFailException(f"{message}: {why}"))
+        log.warning("%s. Nothing shows whether that one has ended", message)
+        self._forget(found)
+
+    def _finish(self, ended: RemoteOperation, ending: str) -> None:
+        """Stores that an operation has ended; an error is only logged, as it may have written."""
+        self._own = None
+        try:
+            if ending == "succeeded":
+                self._write(replace(ended, has_succeeded=True))
+            elif ending != "unknown":
+                self._forget(ended)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            log.warning("it can't be stored that the statement has ended: %s", error)
+
+    def _stored(self) -> RemoteOperation | None:
+        """The record; raises ``AirflowException`` if it can't be read."""
+        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
+
+        try:
+            if self._store is None:
+                return REMOTE_OPERATION.read(self._file)
+            text = self._store.get(_KEY)
+            return REMOTE_OPERATION.decode(str(text).encode()) if text else None
+        except NothingThereError:
+            return None
+        except DescriptorError as error:
+            message = f"nothing shows whether the statement of an earlier try has ended: {error}"
+            raise without_stack(AirflowException(message)) from None
+
+    def _write(self, record: RemoteOperation) -> None:
+        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
+
+        if self._store is None:
+            REMOTE_OPERATION.write(record, self._file)
+        else:
+            self._store.set(_KEY, REMOTE_OPERATION.text(record))
+
+    def _forget(self, found: RemoteOperation) -> None:
+        """Deletes the record if it is still that of this operation."""
+        now = self._stored()
+        if now is None or now.id != found.id:
+            return
+        if self._store is None:
+            remove(self._file)
+        else:
+            self._store.delete(_KEY)
+
+
+def _cause(context: Context) -> str:
+    """What a retry has in common with the attempt before it, and a cleared task has not.
+
+    Airflow raises ``max_tries`` when it clears a task. What it changes in the DAG run, it also
+    changes when somebody clears another task of the run.
+    """
+    instance: Any = context["ti"]
+    return str(getattr(instance, "max_tries", 0))

@@ -1,0 +1,63 @@
+"""Runs a task's job on a Spark Connect server, after what an earlier attempt has begun there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.documents.job import Job, Outcome
+from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
+from airflow_hive_opt.provider.connect_operations import ConnectOperations
+from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.session.connect import from_handler, release, remote_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.provider.embedded import Prepared
+
+
+class ConnectRun:
+    """One attempt. ``path`` is the attempt's, ``url`` the server's."""
+
+    def __init__(self, context: Context, path: StoragePath, url: str) -> None:
+        self._url = url
+        self._operations = ConnectOperations(context, path, url)
+        self._session: SparkSession | None = None
+
+    def outcome(
+        self, job: Job, conf: Mapping[str, str], prepared: Callable[[], Prepared]
+    ) -> Outcome:
+        """Runs the job in a new session with the settings of ``conf``.
+
+        ``prepared`` starts what needs no Spark. Raises what ``remote_session`` and
+        :meth:`ConnectOperations.outcome_of_earlier` raise.
+        """
+        operations = self._operations
+        if (done := operations.outcome_of_earlier(job, conf)) is not None:
+            return done
+        known = prepared()(None)
+        if isinstance(known, Outcome):
+            return known
+        with remote_session(self._url, conf, operations.may_run) as session:
+            self._session = session
+            try:
+                operations.raise_if_stopped()
+                return operations.settled(
+                    lambda: run_job(session, known, ObjectStoragePath, operations.begins)
+                )
+            finally:
+                self._session = None
+
+    def interrupt(self) -> None:
+        """Stops the work on the server, running and future; also for signal handlers."""
+        self._operations.mark_stopped()
+        session = self._session
+        from_handler(self._operations.stop if session is None else lambda: self._end(session))
+
+    def _end(self, session: SparkSession) -> None:
+        self._operations.stop_own()
+        if not self._operations.may_run():
+            release(session)

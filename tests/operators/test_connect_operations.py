@@ -1,0 +1,213 @@
+"""What an attempt does with an earlier statement, by each answer that a server or a proxy gives."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import date
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+from packaging.version import Version
+
+from tests.versions.installed import SPARK
+
+if Version("4.0") > SPARK:
+    pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
+
+from airflow_hive_opt.documents.job import Job, Outcome, Status
+from airflow_hive_opt.documents.remote_operation import OperationId
+from airflow_hive_opt.provider.connect_operations import ConnectOperations
+from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
+from tests.operators.connect_attempt import context, record_of
+from tests.services.answering_connect import answering, hangs, is_lacking, refuses, runs, succeeds
+
+ID = OperationId(
+    "me", "00112233-4455-6677-8899-aabbccddeeff", "ffeeddcc-bbaa-9988-7766-554433221100"
+)
+JOB = Job("INSERT INTO r SELECT :day", parameters={"day": date(2026, 1, 31)})
+DONE = Outcome(Status.DONE, "done")
+GONE = refuses("[INVALID_HANDLE.SESSION_NOT_FOUND] The handle is invalid. SQLSTATE: HY000")
+ABANDONED = refuses("[INVALID_HANDLE.OPERATION_ABANDONED] The handle is invalid. SQLSTATE: HY000")
+NEVER_THERE = refuses("[INVALID_HANDLE.OPERATION_NOT_FOUND] The handle is invalid.")
+FAILED = refuses("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    found = tmp_path / "store"
+    found.mkdir()
+    return found
+
+
+def of_try(folder, url, number, **fields):
+    return ConnectOperations(context(folder, number, **fields), folder / f"{number}.json", url)
+
+
+def left_by_first(folder, url, job=JOB, conf=None):
+    """The first attempt begins the statement, and its worker dies."""
+    first = of_try(folder, url, 1)
+    assert first.outcome_of_earlier(job, conf or {}) is None
+    first.begins(ID, DONE)
+    return first
+
+
+@pytest.mark.parametrize("answer", [GONE, ABANDONED], ids=["session", "operation"])
+@pytest.mark.parametrize("job", [JOB, replace(JOB, sql="INSERT INTO r SELECT 2")])
+def test_nothing_begins_after_a_statement_whose_end_is_unknown(folder, answer, job):
+    with answering(answer) as server:
+        left_by_first(folder, server.url)
+        for number in (2, 3):
+            with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
+                of_try(folder, server.url, number).outcome_of_earlier(job, {})
+        assert record_of(folder) is not None
+
+
+def test_a_cleared_task_runs_after_a_statement_whose_end_is_unknown(folder, caplog):
+    with answering(GONE) as server:
+        left_by_first(folder, server.url)
+        cleared = of_try(folder, server.url, 2, max_tries=2)
+        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert "interrupt" in server.calls
+    assert record_of(folder) is None
+    assert "rows that are there twice" in caplog.text
+
+
+def test_an_attempt_keeps_the_record_of_its_own_statement_whose_end_is_unknown(folder):
+    with answering(GONE) as server:
+        first = left_by_first(folder, server.url)
+        failed = Outcome(Status.FAILED, "the session is closed")
+        assert first.settled(lambda: failed) is failed
+        assert record_of(folder) is not None
+
+
+def test_a_statement_that_never_reached_the_server_runs(folder):
+    with answering(NEVER_THERE) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+
+
+def test_an_error_that_is_not_sparks_is_no_end(folder):
+    with answering(is_lacking) as server:
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowException, match="nothing shows that it has ended"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+        assert record_of(folder) is not None
+
+
+@pytest.mark.parametrize("kind", ["POSITION_NOT_AVAILABLE", "NOT_REATTACHABLE"])
+def test_an_operation_whose_responses_cannot_be_read_may_still_run(kind):
+    with (
+        answering(refuses(f"[INVALID_CURSOR.{kind}] The cursor is invalid.")) as server,
+        left_operation(server.url, ID, 5) as left,
+        pytest.raises(NotEnded, match=kind),
+    ):
+        left.ending()
+
+
+@pytest.mark.skipif(Version("4.2") > SPARK, reason="the protocol has no status before Spark 4.2")
+def test_a_statement_that_has_only_just_reached_the_server_is_followed():
+    def arrives(context):
+        server.reattach = succeeds
+        NEVER_THERE(context)
+
+    with answering(arrives, runs) as server, left_operation(server.url, ID, 5) as left:
+        assert left.ending() is Ending.SUCCEEDED
+        assert server.calls == ["reattach", "status", "reattach"]
+
+
+def test_clearing_another_task_of_the_run_repeats_nothing(folder):
+    with answering(succeeds) as server:
+        left_by_first(folder, server.url)
+        retry = of_try(folder, server.url, 2, clear_number=1)
+        assert retry.outcome_of_earlier(JOB, {}) == DONE
+
+
+@pytest.mark.parametrize(
+    ("job", "conf"),
+    [
+        (JOB, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}),
+        (replace(JOB, parameters={"day": date(2026, 2, 1)}), {}),
+        (replace(JOB, sql="/* try 2 */ INSERT INTO r SELECT :day"), {}),
+    ],
+    ids=["settings", "parameters", "statement"],
+)
+def test_other_work_runs_and_the_log_says_that_the_old_has_succeeded(folder, caplog, job, conf):
+    with answering(succeeds) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, 2).outcome_of_earlier(job, conf) is None
+    assert "has succeeded, but this try has another statement" in caplog.text
+
+
+def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
+    with answering(hangs) as server:
+        left_by_first(folder, server.url)
+        second = of_try(folder, server.url, 2)
+
+        def interrupted(_):
+            second.mark_stopped()  # as in the handler of SIGTERM, after which the task goes on
+            second.stop()
+            FAILED(_)
+
+        server.reattach = interrupted
+        with pytest.raises(AirflowException, match="was stopped"):
+            second.outcome_of_earlier(JOB, {})
+        assert server.calls == ["reattach", "interrupt"]
+        with pytest.raises(AirflowException, match="was stopped"):
+            second.begins(ID, DONE)
+    assert record_of(folder) is None
+
+
+def test_a_stop_between_record_and_statement_begins_nothing(folder):
+    with answering(NEVER_THERE) as server:
+        stopped = of_try(folder, server.url, 1)
+        write = stopped._store.set
+        stopped._store.set = lambda *given: (write(*given), stopped.mark_stopped())
+        with pytest.raises(AirflowException, match="was stopped"):
+            stopped.settled(lambda: stopped.begins(ID, DONE))
+    assert record_of(folder) is None
+
+
+class TimedOut(BaseException):
+    """As Airflow's own, which is no ``Exception``."""
+
+
+def test_a_timeout_while_an_attempt_waits_interrupts_the_statement(folder, monkeypatch):
+    def times_out(_):
+        raise TimedOut
+
+    with answering(succeeds) as server:
+        left_by_first(folder, server.url)
+        module = "airflow_hive_opt.spark.session.connect_operation.LeftOperation.ending"
+        monkeypatch.setattr(module, times_out)
+        with pytest.raises(TimedOut):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+        assert server.calls == ["interrupt"]
+    assert record_of(folder) is not None
+
+
+def test_a_stop_has_one_deadline_for_all_its_calls(folder, caplog, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.provider.connect_operations._PATIENCE", 0.5)
+    caplog.set_level(logging.INFO)
+    with answering(hangs) as server:
+        server.interrupt = hangs
+        first = left_by_first(folder, server.url)
+        assert first.stop_own() is None
+        assert server.calls == ["interrupt"]
+    assert first.may_run()
+    assert record_of(folder) is not None
+    assert "an earlier attempt" not in caplog.text
+
+
+def test_responses_that_the_server_has_are_the_end():
+    for answer, ending in ((succeeds, Ending.SUCCEEDED), (FAILED, Ending.FAILED)):
+        with answering(answer) as server, left_operation(server.url, ID, 5) as left:
+            assert left.ending() is ending
+
+
+def test_the_cause_is_that_of_the_task_alone(folder):
+    """A context without a DAG run is enough."""
+    found = {"ti": SimpleNamespace(try_number=1, max_tries=3)}
+    assert ConnectOperations(found, folder / "1.json", "sc://here")._cause == "3"

@@ -1,0 +1,239 @@
+"""A retry after the death of its worker: the statement on the Spark Connect server writes once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import signal
+import time
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+from packaging.version import Version
+
+from tests.versions.installed import SPARK
+
+if Version("4.0") > SPARK:
+    pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
+
+from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
+from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
+from tests.fuzz.findings import count_of
+from tests.operators.connect_attempt import context, first_attempt, made, record_of
+from tests.services.processes import HOST, free_port
+
+ROUNDS = count_of("KILLS", 4)
+# Three of ten partitions, each row takes some time, and Spark can interrupt the wait.
+INSERT = (
+    "INSERT INTO again.result SELECT f.id, java_method('java.lang.Thread', 'sleep', 400L) AS slept "
+    "FROM again.fact f JOIN again.keys k ON f.p = k.p AND k.id < 3"
+)
+ROWS = [0, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def server(connect_server):
+    with remote_session(connect_server.url, {}) as session:
+        session.sql("CREATE DATABASE again")
+        frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+        frame.coalesce(1).write.partitionBy("p").saveAsTable("again.fact")
+        frame.coalesce(1).write.saveAsTable("again.keys")
+        session.sql("CREATE TABLE again.result (id INT, slept STRING) USING parquet")
+        yield session
+        session.sql("DROP DATABASE again CASCADE")
+
+
+@pytest.fixture
+def rows(server, connect_server, monkeypatch):
+    """The table's rows, which are none at first."""
+    at = {"conn_type": "spark_connect", "host": HOST, "port": connect_server.port, "login": "me"}
+    monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps(at))
+    server.sql("TRUNCATE TABLE again.result")
+
+    def found() -> list[int]:
+        server.sql("REFRESH TABLE again.result")
+        return sorted(row.id for row in server.table("again.result").collect())
+
+    return found
+
+
+@pytest.fixture(params=["file", pytest.param("store", marks=pytest.mark.slow)])
+def folder(request, tmp_path):
+    """Where an attempt writes; its name says whether Airflow keeps a task's state."""
+    found = tmp_path / request.param
+    found.mkdir()
+    return found
+
+
+def begun(task, folder):
+    """Waits until the first attempt has stored its statement's record."""
+    deadline = time.monotonic() + 90
+    while (found := record_of(folder)) is None:
+        assert task.poll() is None, (folder / "first.log").read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return REMOTE_OPERATION.decode(found)
+
+
+def running(task, folder, url):
+    """Waits until the server has begun the statement, which is after its record is stored."""
+    found = begun(task, folder)
+    ending = Ending.NOT_BEGUN
+    while ending is Ending.NOT_BEGUN:
+        assert task.poll() is None, (folder / "first.log").read_text()
+        try:
+            with left_operation(url, found.id, 0.2) as left:
+                ending = left.ending()
+        except NotEnded:
+            return
+
+
+def kill(task, how=signal.SIGKILL):
+    task.send_signal(how)
+    task.wait(60)
+
+
+def test_a_retry_follows_the_statement_of_a_killed_worker(rows, folder, caplog, connect_server):
+    with first_attempt(folder, INSERT) as task:
+        running(task, folder, connect_server.url)
+        kill(task)
+    caplog.set_level(logging.INFO)
+    summary = made(folder, INSERT).execute(context(folder, 2))
+    assert rows() == ROWS
+    assert (summary["kept"], summary["total"], summary["reason"]) == (3, 10, "PRUNED")
+    assert summary["uri"].endswith("/1.json")
+    assert "try 1 of this task has begun a statement" in caplog.text
+    assert "the statement that try 1 has begun has ended: succeeded" in caplog.text
+    made(folder, INSERT).execute(context(folder, 3))  # its own worker may have died too
+    assert rows() == ROWS
+    made(folder, INSERT).execute(context(folder, 3, clear_number=1))  # another task was cleared
+    assert rows() == ROWS
+    made(folder, INSERT).execute(context(folder, 4, max_tries=4))
+    assert rows() == sorted(ROWS * 2)
+
+
+def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder):
+    with first_attempt(folder, INSERT) as task:
+        begun(task, folder)
+        kill(task)
+    summary = made(folder, INSERT).execute(context(folder, 2, max_tries=2))
+    assert rows() == ROWS
+    assert summary["uri"].endswith("/2.json")
+
+
+@pytest.mark.slow
+def test_a_retry_with_other_work_stops_the_statement_of_a_killed_worker(rows, folder):
+    with first_attempt(folder, INSERT) as task:
+        begun(task, folder)
+        kill(task)
+    made(folder, INSERT.replace("400L", "0L")).execute(context(folder, 2))
+    assert rows() == ROWS
+
+
+@pytest.mark.slow
+def test_a_retry_waits_for_nothing_that_has_ended(rows, folder, connect_server):
+    """The worker is killed after the statement has ended: the retry has its outcome at once."""
+    with first_attempt(folder, INSERT) as task:
+        running(task, folder, connect_server.url)
+        kill(task)
+    deadline = time.monotonic() + 60
+    while rows() != ROWS:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    made(folder, INSERT).execute(context(folder, 2))
+    assert rows() == ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_however_a_worker_ends_the_statement_writes_once(rows, folder, how):
+    """Each round ends the first attempt at another moment of the statement."""
+    chance = random.Random(f"{folder.name} {how}")
+    for number in range(ROUNDS):
+        own = folder.with_name(f"{number}") / folder.name
+        own.mkdir(parents=True)
+        with first_attempt(own, INSERT) as task:
+            begun(task, own)
+            time.sleep(chance.random() * 2)
+            kill(task, how)
+        made(own, INSERT).execute(context(own, 2))
+        assert rows() == sorted(ROWS * (number + 1)), (number, how)
+
+
+def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder):
+    with first_attempt(folder, INSERT) as task:
+        begun(task, folder)
+        time.sleep(0.5)
+        began = time.monotonic()
+        kill(task, signal.SIGTERM)
+        assert time.monotonic() - began < 15
+    assert record_of(folder) is None
+    time.sleep(3)
+    assert rows() == []
+
+
+def test_a_retry_that_is_stopped_while_it_follows_begins_no_statement(rows, folder, connect_server):
+    slow = INSERT.replace("400L", "60000L")
+    with first_attempt(folder, slow) as task:
+        running(task, folder, connect_server.url)
+        kill(task)
+    log = folder / "2.log"
+    with first_attempt(folder, slow, 2) as task:
+        while "this try waits until it has ended" not in log.read_text():
+            assert task.poll() is None, log.read_text()
+            time.sleep(0.05)
+        kill(task, signal.SIGTERM)
+    assert "the task was stopped, so no statement begins" in log.read_text()
+    assert record_of(folder) is None
+    time.sleep(5)
+    assert rows() == []
+
+
+def test_a_statement_that_has_succeeded_is_not_run_again_by_a_retry(rows, folder):
+    first = made(folder, INSERT).execute(context(folder, 1))
+    assert made(folder, INSERT).execute(context(folder, 2)) == first
+    assert rows() == ROWS
+    made(folder, INSERT).execute(context(folder, 1))  # no retry: it is as old as the record
+    assert rows() == sorted(ROWS * 2)
+
+
+def test_a_statement_that_has_failed_leaves_no_record(rows, folder):
+    failing = INSERT.replace("SELECT f.id", "SELECT CAST(raise_error('no') AS INT)")
+    with pytest.raises(AirflowException, match="no"):
+        made(folder, failing).execute(context(folder, 1))
+    assert record_of(folder) is None
+    made(folder, INSERT).execute(context(folder, 2))
+    assert rows() == ROWS
+
+
+@pytest.mark.slow
+def test_a_statement_on_another_server_is_not_run_again(rows, folder, monkeypatch):
+    with first_attempt(folder, INSERT) as task:
+        found = begun(task, folder)
+        kill(task)
+    here = json.dumps({"conn_type": "spark_connect", "host": HOST, "port": free_port()})
+    with monkeypatch.context() as other:
+        other.setenv("AIRFLOW_CONN_SERVER", here)
+        with pytest.raises(AirflowFailException, match=f"begun a statement .* {found.server}, but"):
+            made(folder, INSERT).execute(context(folder, 2))
+    assert record_of(folder) is not None
+    made(folder, INSERT).execute(context(folder, 2))
+    assert rows() == ROWS
+
+
+@pytest.mark.slow
+def test_a_record_that_cannot_be_read_is_no_proof_of_an_end(rows, tmp_path):
+    folder = tmp_path / "file"
+    with folder.mkdir() or first_attempt(folder, INSERT) as task:
+        begun(task, folder)
+        kill(task)
+    file = folder / "d" / "r" / "t" / "-1" / "operation.json"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+    with pytest.raises(AirflowException, match="nothing shows whether the statement"):
+        made(folder, INSERT).execute(context(folder, 2))
+    file.write_bytes(whole)
+    made(folder, INSERT).execute(context(folder, 2))
+    assert rows() == ROWS

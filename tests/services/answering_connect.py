@@ -1,0 +1,101 @@
+"""A server on loopback that speaks Spark Connect's protocol, and answers as a test tells it to.
+
+For answers that Spark's own server gives only after hours, or that a proxy before it gives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.protobuf.any_pb2 import Any as Detail
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
+
+from tests.services.processes import HOST
+
+Answer = Callable[[Any], Any]
+"""Answers a call or ends it with an error; it gets the call's context."""
+
+
+def refuses(message: str) -> Answer:
+    """Spark's error with this message."""
+    detail = Detail()
+    detail.Pack(ErrorInfo(reason="org.apache.spark.SparkException", domain="org.apache.spark"))
+    code = grpc.StatusCode.INTERNAL.value[0]
+    status = rpc_status.to_status(Status(code=code, message=message, details=[detail]))
+    return lambda context: context.abort_with_status(status)
+
+
+def is_lacking(context: Any) -> None:
+    """As a proxy without the path: gRPC's clients take its 404 for this code."""
+    context.abort(grpc.StatusCode.UNIMPLEMENTED, "Received http2 header with status: 404")
+
+
+def hangs(context: Any) -> None:
+    """Never answers."""
+    gone = threading.Event()
+    context.add_callback(gone.set)
+    gone.wait(60)
+
+
+def succeeds(context: Any) -> base_pb2.ExecutePlanResponse:
+    """The last response of a statement that has succeeded."""
+    found = base_pb2.ExecutePlanResponse(response_id="1")
+    found.result_complete.SetInParent()
+    return found
+
+
+def runs(context: Any) -> Any:
+    """The status of an operation that runs."""
+    found = base_pb2.GetStatusResponse()
+    running = base_pb2.GetStatusResponse.OperationStatus.OPERATION_STATE_RUNNING
+    found.operation_statuses.add(state=running)
+    return found
+
+
+class Answering(base_pb2_grpc.SparkConnectServiceServicer):
+    """Answers the calls by which a statement is followed; ``calls`` are their names."""
+
+    def __init__(self, reattach: Answer, status: Answer = is_lacking) -> None:
+        self.reattach = reattach
+        self.status = status
+        self.interrupt: Answer = lambda _: base_pb2.InterruptResponse()
+        self.calls: list[str] = []
+        self.url = ""
+
+    def ReattachExecute(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        self.calls.append("reattach")
+        if (answer := self.reattach(context)) is not None:
+            yield answer
+
+    def GetStatus(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.calls.append("status")
+        return self.status(context)
+
+    def Interrupt(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.calls.append("interrupt")
+        return self.interrupt(context)
+
+    def ReleaseSession(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return base_pb2.ReleaseSessionResponse()
+
+
+@contextmanager
+def answering(reattach: Answer, status: Answer = is_lacking) -> Iterator[Answering]:
+    """Runs the server for the block."""
+    found = Answering(reattach, status)
+    server = grpc.server(ThreadPoolExecutor(8))
+    base_pb2_grpc.add_SparkConnectServiceServicer_to_server(found, server)
+    found.url = f"sc://{HOST}:{server.add_insecure_port(f'{HOST}:0')}"
+    server.start()
+    try:
+        yield found
+    finally:
+        server.stop(0).wait()
