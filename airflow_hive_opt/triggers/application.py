@@ -15,9 +15,8 @@ class ApplicationTrigger(BaseTrigger):
     """Follows an application until it has ended, or until ``deadline`` (ISO 8601) has passed.
 
     ``cluster`` is the kind of the cluster and ``addresses`` are its servers' URLs, see
-    :mod:`~airflow_hive_opt.provider.applications.kinds`. The trigger asks every ``poll_interval``
-    seconds. Its one event is an
-    :class:`~airflow_hive_opt.provider.applications.following.Ended` as a dictionary.
+    ``airflow_hive_opt.provider.applications.kinds``. The trigger asks every ``poll_interval``
+    seconds. Its one event says how the application has ended, and a message.
     """
 
     _has_asked: ClassVar[bool] = False
