@@ -60,11 +60,13 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="session")
 def airflow(tmp_path_factory, postgres_server, metastore_service, cluster):
     """Airflow's services with the example DAGs and this suite's own, on the cluster."""
-    from tests.services.airflow import airflow
+    from tests.services.airflow import airflow, wait_for
 
     dags = (PROJECT / "dags", Path(__file__).parent / "dags")
     folder = tmp_path_factory.mktemp("airflow")
     with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
+        files = sum(1 for each in dags for _ in each.glob("*.py"))
+        wait_for(lambda: running.ask("/api/v2/dags")["total_entries"] >= files or None)
         yield running
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
@@ -29,6 +30,12 @@ def trigger(kind, servers, **options):
     return ApplicationTrigger(kind, [servers.address], "app_1", 0.01, **options)
 
 
+def in_its_own_loop(work):
+    """What a coroutine returns; this thread may already have the loop of a browser."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, work).result()
+
+
 def event_of(made):
     async def first():
         try:
@@ -36,7 +43,7 @@ def event_of(made):
         finally:
             await cluster.close()
 
-    (event,) = asyncio.run(first())
+    (event,) = in_its_own_loop(first())
     return event
 
 
@@ -134,7 +141,7 @@ def killed(made, state):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(application, "state_of_task", state_of_task)
-        asyncio.run(run())
+        in_its_own_loop(run())
 
 
 @pytest.mark.parametrize("kind", KINDS)
