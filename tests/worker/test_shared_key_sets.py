@@ -9,7 +9,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.spark.application import run
+from airflow_hive_opt.spark.application import handed_over
 from airflow_hive_opt.worker import engine
 from tests.spark.shared_keys import aged
 from tests.worker.tasks import hand_over, in_worker, values_of, worker_job
@@ -200,13 +200,13 @@ def test_a_table_that_changes_after_its_keys_were_taken_is_noticed(
 ):
     """As if the worker had read the table itself: Spark reads the keys again."""
     tasks.both(OF_KEYS, local_task="worker", key_sets="days")
-    before = run.check_binding
+    before = handed_over.check_binding
 
     def changing(*arguments):
         inserted(tasks)
         return before(*arguments)
 
-    monkeypatch.setattr(run, "check_binding", changing)
+    monkeypatch.setattr(handed_over, "check_binding", changing)
     found = tasks.run(MapJoinPruneOperator, OF_KEYS, local_task="worker", key_sets="days")
     assert "worker_it.keys changed while Spark started" in caplog.text
     assert (found["local_task"], asked) == ("spark", ["keys"])
