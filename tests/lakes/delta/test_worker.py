@@ -203,5 +203,5 @@ def test_the_workers_key_set_is_of_one_version_of_a_delta_table(session, tasks, 
     assert (newer.code, "the log of " in newer.why) == ("TABLES_CHANGED", True)
     session.sql(f"DROP TABLE {table}")
     made("CREATE TABLE {t} USING delta AS {ROWS}", f"INSERT INTO {{t}} SELECT {row}")
-    again = shared()  # as many versions
-    assert (again.code, "of small.t" in again.why) == ("TABLES_CHANGED", True)
+    again = shared()  # another table with as many versions
+    assert (again.code, "the log of " in again.why) == ("TABLES_CHANGED", True)

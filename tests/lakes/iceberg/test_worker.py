@@ -33,7 +33,7 @@ def session(lake, metastore_service):
     lake.conf.set("spark.sql.catalog.spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog")
     lake.conf.set("spark.sql.catalog.spark_catalog.type", "hive")
     lake.sql(f"CREATE DATABASE small LOCATION '{metastore_service.warehouse}/small'")
-    lake.sql("CREATE NAMESPACE IF NOT EXISTS lake.small")  # two files make it
+    lake.sql("CREATE NAMESPACE IF NOT EXISTS lake.small")  # another file of tests makes it too
     lake.sql("CREATE TABLE small.fact (v INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     lake.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
     lake.sql("INSERT INTO small.fact SELECT CAST(id AS INT), CAST(id % 12 AS INT) FROM range(24)")
