@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -23,7 +23,7 @@ from tests.services import compose
 from tests.services.java_options import SHORT_LIVED
 from tests.services.metastore import MetastoreService
 from tests.services.postgres import Postgres
-from tests.services.processes import HOST, ServiceError, free_port, server
+from tests.services.processes import HOST, ServiceError, end, free_port, server
 from tests.services.standalone import Standalone
 
 T = TypeVar("T")
@@ -98,10 +98,9 @@ class Airflow:
 
         return wait_for(state, seconds)
 
-    def kill(self, service: str) -> None:
-        """Kills a service and its processes, as the end of its machine does."""
-        os.killpg(self._running[service].pid, SIGKILL)
-        self._running[service].wait()
+    def kill(self, service: str, how: Signals = SIGKILL) -> None:
+        """Ends a service and its processes, by SIGKILL as the end of its machine does."""
+        end(self._running[service], how)
 
     def start(self, service: str) -> None:
         """Starts a service that was killed."""

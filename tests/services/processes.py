@@ -48,7 +48,7 @@ def server(
     ``timeout`` is in seconds; ``options`` go to ``subprocess.Popen``. Raises
     :class:`ServiceError`.
     """
-    with log.open("w") as file:
+    with log.open("a") as file:  # one that was killed may be started again
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -67,14 +67,26 @@ def server(
             time.sleep(0.05)
         yield process
     finally:
-        process.send_signal(stop_with)
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        with suppress(ProcessLookupError):  # what it started and did not end, in its own group
+        end(process, stop_with)
+
+
+def end(process: subprocess.Popen[bytes], how: Signals) -> None:
+    """Ends a server by a signal, by SIGKILL if it does not end in 30 s, and what it has started.
+
+    SIGKILL ends all of its group at once.
+    """
+    with suppress(ProcessLookupError):
+        if how == SIGKILL:
             os.killpg(process.pid, SIGKILL)
+        else:
+            process.send_signal(how)
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    with suppress(ProcessLookupError):  # what it started and did not end, in its own group
+        os.killpg(process.pid, SIGKILL)
 
 
 def _end(log: Path) -> str:

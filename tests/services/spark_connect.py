@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGTERM, Signals
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
-from tests.services.processes import HOST, free_port, listens, server
+from tests.services.processes import HOST, end, free_port, listens, server
 from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 
 
@@ -22,10 +23,20 @@ class ConnectServer:
 
     port: int
     log: Path
+    _start: Callable[[], subprocess.Popen[bytes]] = field(repr=False)
+    _running: list[subprocess.Popen[bytes]] = field(repr=False, default_factory=list)
 
     @property
     def url(self) -> str:
         return f"sc://{HOST}:{self.port}"
+
+    def kill(self, how: Signals) -> None:
+        """Ends the server by a signal."""
+        end(self._running.pop(), how)
+
+    def start(self) -> None:
+        """Starts the server, at the same port."""
+        self._running.append(self._start())
 
 
 @contextmanager
@@ -52,12 +63,13 @@ def spark_connect(folder: Path, own: Mapping[str, str] | None = None) -> Iterato
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     log = folder / "connect.log"
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    with server(
-        [*command, "spark-internal"],
-        log,
-        lambda: listens(port),
-        stop_with=SIGTERM,
-        cwd=folder,
-        env=environment,
-    ):
-        yield ConnectServer(port, log)
+    with ExitStack() as stack:
+
+        def start() -> subprocess.Popen[bytes]:
+            options = {"stop_with": SIGTERM, "cwd": folder, "env": environment}
+            started = server([*command, "spark-internal"], log, lambda: listens(port), **options)
+            return stack.enter_context(started)
+
+        running = ConnectServer(port, log, start)
+        running.start()
+        yield running

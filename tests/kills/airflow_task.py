@@ -1,0 +1,127 @@
+"""A task that Airflow runs, and the table that it writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGKILL, Signals
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import quote
+
+import psutil
+
+from airflow_hive_opt.provider.attempts import safe_part
+from tests.kills.make_tables import statement
+from tests.services.airflow import Airflow
+
+TASK = "write"
+_PAUSE = 0.01  # seconds between two looks
+# The ID of the job that has written a file.
+_JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
+
+
+class Late(Exception):
+    """A phase was over before it was seen."""
+
+
+class AirflowTask:
+    """A run of the DAG ``dag_id``, whose statement writes the table in ``folder``.
+
+    ``wrote`` are the IDs of Spark's jobs whose files have been seen in the partition's folder.
+    """
+
+    dag_id: str
+    milliseconds: int
+
+    def __init__(self, airflow: Airflow, folder: Path, verb: str) -> None:
+        self.airflow, self.folder = airflow, folder
+        self._partition = folder / "a=x" / "b=1"
+        self._before = self._jobs()
+        self.wrote: set[str] = set()
+        sql = statement(verb, folder.name, self.milliseconds)
+        self.id = airflow.trigger(self.dag_id, sql=sql)
+        self._at = f"/api/v2/dags/{self.dag_id}/dagRuns/{quote(self.id)}"
+
+    def _jobs(self) -> set[str]:
+        names = [found.name for found in self._partition.glob("part-*")]
+        return {found[1] for name in names if (found := _JOB.match(name))}
+
+    def until(self, true: Callable[[], object], seconds: float) -> bool:
+        """Looks again and again, and says whether it has become true in time.
+
+        A server that does not answer, because it was killed, is asked again.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with suppress(FileNotFoundError):  # Spark has just moved it
+                self.wrote |= self._jobs() - self._before
+            with suppress(URLError, OSError):
+                if true():
+                    return True
+            time.sleep(_PAUSE)
+        return False
+
+    def instance(self) -> dict[str, Any]:
+        """The task instance, as Airflow's API gives it."""
+        return self.airflow.task(self.dag_id, self.id, TASK)
+
+    def state(self) -> str | None:
+        """The state of the task."""
+        found: str | None = self.instance()["state"]
+        return found
+
+    def run_state(self) -> str:
+        """The state of the DAG run."""
+        return str(self.airflow.ask(self._at)["state"])
+
+    def log(self, number: int = 1) -> str:
+        """What the log of a try has."""
+        place = self.airflow.logs / f"dag_id={self.dag_id}" / f"run_id={self.id}"
+        files = place.glob(f"task_id={TASK}/attempt={number}.log*")
+        return "".join(file.read_text(errors="replace") for file in sorted(files))
+
+    @property
+    def attempts(self) -> Path:
+        """The folder in which the attempts write."""
+        parts = (safe_part(self.dag_id), safe_part(self.id), TASK, "-1")
+        return self.airflow.descriptors.joinpath(*parts)
+
+    def fail_by_user(self) -> None:
+        """Marks the task as failed."""
+        body = {"new_state": "failed"}
+        self.airflow.ask(f"{self._at}/taskInstances/{TASK}", body, method="PATCH")
+
+    def clear_by_user(self) -> None:
+        """Clears the task."""
+        body = {"dry_run": False, "dag_run_id": self.id, "task_ids": [TASK], "only_failed": False}
+        self.airflow.ask(f"/api/v2/dags/{self.dag_id}/clearTaskInstances", body)
+
+    def end_process(self, how: Signals, with_supervisor: bool) -> None:
+        """Ends the process of the task, or the one that supervises it.
+
+        SIGKILL ends the supervisor and the task's group of processes, as the end of a machine
+        does. SIGTERM goes to the supervisor alone, as when a worker is stopped.
+        """
+        process = psutil.Process(self.instance()["pid"])
+        if not with_supervisor:
+            process.send_signal(how)
+            return
+        process.parent().send_signal(how)
+        if how == SIGKILL:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, SIGKILL)
+
+    # Where the phases show that both kinds have.
+
+    def is_writing(self) -> bool:
+        """Whether a task of Spark writes a file of the table."""
+        return any(self.folder.rglob("_temporary/attempt_*")) or self.has_written()
+
+    def has_written(self) -> bool:
+        """Whether it has written, so that its job moves the files into place now."""
+        return any(self.folder.rglob("task_*")) or bool(self._jobs() - self._before)

@@ -1,0 +1,72 @@
+"""A task whose statement runs on a Spark Connect server."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+
+from tests.kills.airflow_task import AirflowTask
+from tests.services.airflow import Airflow
+from tests.services.postgres import Postgres
+from tests.services.processes import HOST
+from tests.services.spark_connect import ConnectServer
+
+_RECORD = "SELECT 1 FROM task_state_store WHERE run_id = %s AND key = 'spark_connect_operation'"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Spark Connect server, and the port of its pages."""
+
+    connect: ConnectServer
+    page: int
+
+    def jobs(self) -> list[str]:
+        """The jobs that run; raises ``OSError`` while no server answers."""
+        at = f"http://{HOST}:{self.page}/api/v1/applications"
+        (found,) = _json(at)
+        return [f"job {each['jobId']}" for each in _json(f"{at}/{found['id']}/jobs?status=running")]
+
+
+def _json(url: str) -> list[dict[str, str]]:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        found: list[dict[str, str]] = json.load(answer)
+        return found
+
+
+class ConnectTask(AirflowTask):
+    """One run; its phases are those of ``matrix.OVER_CONNECT``."""
+
+    dag_id = "killed_connect"
+    milliseconds = 1000
+
+    def __init__(
+        self, airflow: Airflow, server: Server, database: Postgres, folder: Path, verb: str
+    ) -> None:
+        self._server, self._database = server, database.connect("airflow")
+        super().__init__(airflow, folder, verb)
+
+    def phases(self) -> dict[str, Callable[[], object]]:
+        """How each phase shows, in their order."""
+        return {
+            "before": lambda: "connected to Spark" in self.log(),
+            "begins": self._has_record,
+            "runs": self.is_writing,
+            "commits": self.has_written,
+            "ended": lambda: self.has_written() and not (self.folder / "_temporary").exists(),
+        }
+
+    def _has_record(self) -> bool:
+        return self._database.execute(_RECORD, [self.id]).fetchone() is not None
+
+    def end_server(self, how: Signals) -> None:
+        """Ends the Spark Connect server."""
+        self._server.connect.kill(how)
+
+    def running(self) -> list[str]:
+        """What of the run still runs on the server, which has no other jobs."""
+        return self._server.jobs()

@@ -1,0 +1,75 @@
+"""The cases: who ends, how, and at which phase of which kind of task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+# In the order in which they come.
+ON_CLUSTER = ("before", "submitted", "starts", "runs", "commits", "ended")
+OVER_CONNECT = ("before", "begins", "runs", "commits", "ended")
+
+SIGNALS = ("KILL", "TERM")
+BY_USER = ("FAILED", "CLEARED")
+"""What a user does in Airflow: the task is marked as failed, or cleared."""
+
+# A deferred task has no process of its own between ``submitted`` and ``ended``.
+_OF_WORKER = ("before", "submitted", "ended")
+PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "cluster": {
+        "task": _OF_WORKER,
+        "worker": _OF_WORKER,
+        "triggerer": ON_CLUSTER,
+        "api-server": ON_CLUSTER,
+        "driver": ON_CLUSTER[2:],
+        "user": ON_CLUSTER[:-1],
+    },
+    "connect": {
+        "task": OVER_CONNECT,
+        "worker": OVER_CONNECT,
+        "api-server": OVER_CONNECT,
+        "connect-server": OVER_CONNECT,
+        "user": OVER_CONNECT[:-1],
+    },
+}
+"""The phases at which a victim is there to be killed, by kind of task.
+
+``task`` is the task's process alone, and ``worker`` is that with the one that supervises it.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One victim at one phase; ``verb`` is INTO or OVERWRITE."""
+
+    kind: str
+    verb: str
+    victim: str
+    signal: str
+    phase: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}-{self.verb}-{self.victim}-{self.signal}-{self.phase}".lower()
+
+
+def cases(variables: Mapping[str, str]) -> Iterator[Case]:
+    """The cases that the variables choose: KINDS, VERBS, VICTIMS, SIGNALS and PHASES.
+
+    Each is a list of words; all cases without it. Raises ``ValueError`` for a word of no case.
+    """
+    every = [
+        Case(kind, verb, victim, signal, phase)
+        for kind, victims in PHASES.items()
+        for victim, phases in victims.items()
+        for signal, phase, verb in product(
+            BY_USER if victim == "user" else SIGNALS, phases, ("OVERWRITE", "INTO")
+        )
+    ]
+    for name in ("kind", "verb", "victim", "signal", "phase"):
+        variable = f"{name.upper()}S"
+        wanted = variables.get(variable, "").split()
+        if unknown := set(wanted) - {getattr(case, name) for case in every}:
+            raise ValueError(f"{variable}: there is no {' '.join(sorted(unknown))}")
+        every = [case for case in every if not wanted or getattr(case, name) in wanted]
+    yield from every

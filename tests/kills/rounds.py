@@ -1,0 +1,160 @@
+"""One round: a task, a victim that ends at a phase, and what the table has at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from signal import SIGKILL, SIGTERM, Signals
+
+from tests.faults.tables import State
+from tests.kills.cluster_task import ClusterTask
+from tests.kills.connect_task import ConnectTask, Server
+from tests.kills.matrix import Case
+from tests.services.airflow import Airflow
+
+_SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
+_PHASE, _END, _ORPHAN = 150.0, 400.0, 10.0  # seconds
+_CLEARS = 2  # of a task that failed without a retry and has written nothing
+# A commit takes about as long: only the clock can choose a moment of it.
+_COMMIT = 0.4
+
+
+@dataclass
+class Result:
+    """What a round has shown.
+
+    - ``late`` says that the phase was over before the victim ended, ``is_done`` that the task has
+      succeeded.
+    - ``wrote`` counts the jobs of Spark whose files were seen in the partition, ``differs`` is
+      what the table has, unless it has what it must have.
+    - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
+      after a user's kill, or 10 s after the end of the run, and ``clears`` how often a user had to
+      clear the task, as the docs say.
+    """
+
+    case: Case
+    late: bool = False
+    is_done: bool = False
+    wrote: int = 0
+    differs: State = None
+    slots: int = 0
+    orphans: list[str] = field(default_factory=list)
+    clears: int = 0
+    seconds_to_stop: float | None = None
+    log: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the round has shown no fault."""
+        return self.differs is None and not self.slots and not self.orphans
+
+
+@dataclass(frozen=True)
+class Round:
+    """The parts of a round; ``state`` reads the table past Spark."""
+
+    case: Case
+    task: ClusterTask | ConnectTask
+    airflow: Airflow
+    server: Server
+    state: Callable[[], State]
+
+    def run(self, chance: Random, before: State, whole: State) -> Result:
+        """Runs it; ``before`` and ``whole`` are the table without and with one write."""
+        task, case, result = self.task, self.case, Result(self.case)
+        result.late = not self._reach(result, chance)
+        began = time.monotonic()
+        self._end_victim()
+        if case.victim == "user":
+            stopped = task.until(lambda: not task.running(), _ORPHAN) or case.signal == "CLEARED"
+            result.seconds_to_stop = time.monotonic() - began
+            result.orphans = [] if stopped else task.running()
+        self._wait(result, before)
+        if not task.until(lambda: not task.running(), _ORPHAN):
+            result.orphans += task.running()
+        found = self.state()
+        result.wrote = len(task.wrote)
+        allowed: Iterable[State] = (whole,)
+        if not result.is_done and (case.victim, case.signal) == ("user", "FAILED"):
+            allowed = (before, whole)
+        result.differs = None if found in allowed else found
+        result.log = "\n".join(task.log(number) for number in range(1, 9))
+        return result
+
+    def _reach(self, result: Result, chance: Random) -> bool:
+        """Waits for the phase; whether it still is that one."""
+        task, phase = self.task, self.case.phase
+        phases = task.phases()
+        names = list(phases)
+        if phase == "ended" and self.case.victim in ("task", "worker"):
+            shows = task.resumes if isinstance(task, ClusterTask) else phases[phase]
+        else:
+            shows = phases[phase]
+        if isinstance(task, ClusterTask) and names.index(phase) > names.index("submitted"):
+            assert task.until(lambda: task.state() == "deferred", _PHASE), task.log()
+            result.slots = task.slots()
+        assert task.until(shows, _PHASE), task.log()
+        if phase == "commits":
+            time.sleep(chance.uniform(0, _COMMIT))
+        following = names[names.index(phase) + 1 :]
+        return not (following and phases[following[0]]())
+
+    def _end_victim(self) -> None:
+        """Ends the victim, and starts again what a supervisor would."""
+        task, how, victim = self.task, self.case.signal, self.case.victim
+        if victim == "user":
+            task.fail_by_user() if how == "FAILED" else task.clear_by_user()
+            return
+        signal: Signals = _SIGNALS[how]
+        if victim in ("task", "worker"):
+            task.end_process(signal, with_supervisor=victim == "worker")
+        elif victim == "driver" and isinstance(task, ClusterTask):
+            task.end_driver(signal)
+        elif victim == "connect-server" and isinstance(task, ConnectTask):
+            task.end_server(signal)
+            self.server.connect.start()
+        else:
+            self.airflow.kill(f"airflow-{victim}", signal)
+            self.airflow.start(f"airflow-{victim}")
+
+    def _wait(self, result: Result, before: State) -> None:
+        """Waits for the end, and clears the task as a user who has looked at the table."""
+        task = self.task
+        ends = ("success", "failed")
+        while True:
+            assert task.until(lambda: task.run_state() in ends, _END), task.log()
+            result.is_done = task.run_state() == "success"
+            stays = self.case.victim == "user" and self.case.signal == "FAILED"
+            if result.is_done or stays or result.clears == _CLEARS or self.state() != before:
+                return
+            result.clears += 1
+            task.clear_by_user()
+            task.until(lambda: task.run_state() not in ends, 30)
+
+
+def table_of(results: Iterable[Result]) -> list[str]:
+    """The results as lines of a table: one for each case."""
+    found: dict[Case, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.case, []).append(result)
+    head = (
+        f"{'task':8} {'verb':10} {'victim':15} {'signal':8} {'phase':10} {'rounds':>6} {'late':>5} "
+        f"{'wrote':>9} {'differ':>6} {'slots':>5} {'orphans':>7} {'cleared':>7} {'to stop':>8}"
+    )
+    lines = [head]
+    for case, rounds in found.items():
+        wrote = sorted({each.wrote for each in rounds})
+        slowest = max((each.seconds_to_stop or 0.0 for each in rounds), default=0.0)
+        lines.append(
+            f"{case.kind:8} {case.verb:10} {case.victim:15} {case.signal:8} {case.phase:10} "
+            f"{len(rounds):6} {sum(each.late for each in rounds):5} "
+            f"{'-'.join(map(str, wrote)):>9} "
+            f"{sum(each.differs is not None for each in rounds):6} "
+            f"{max(each.slots for each in rounds):5} "
+            f"{sum(len(each.orphans) for each in rounds):7} "
+            f"{sum(each.clears for each in rounds):7} "
+            f"{f'{slowest:.1f} s' if slowest else '-':>8}"
+        )
+    return lines
