@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-kills test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-slow  random statements, applications of their own, more cases of the tests"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
+	@echo "make test-kills    kills of the parts of waiting tasks: ROUNDS=20 VICTIMS=driver PHASES=all"
 	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
 	@echo "make test-matrix   each supported pair of Airflow and Spark; PAIRS=oldest for one"
 	@echo "make fuzz-writes   N random statements that write and N random sessions, compared with plain Spark"
@@ -130,6 +131,11 @@ test-e2e: $(READY) services browser pages
 FAULTS ?= 5
 test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
+
+# Ends parts of tasks that wait: ROUNDS, KINDS, VICTIMS, SIGNALS, VERBS, PHASES and SEED choose, see
+# tests/kills/matrix.py.
+test-kills: $(READY) services
+	SEED=$(SEED) $(BIN)/pytest -v -m faults tests/kills $(ARGUMENTS)
 
 test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants

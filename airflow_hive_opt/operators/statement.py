@@ -150,6 +150,7 @@ class StatementOperator(SparkSubmitOperator):
         """The run's result, for the links; also set if a gate then stopped the run."""
         self._deployment: Deployment | None = None
         self._interrupt: Callable[[], None] | None = None
+        self._is_stopped = False
         self._on_cluster: Any = None  # the ClusterRun, once there is one
         self._durable_is_asked_for = kwargs.get("durable") is True
 
@@ -240,6 +241,7 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.spark.session.session import kill_spark
 
         self.log.info("stopping Spark")
+        self._is_stopped = True  # Airflow's handler of SIGTERM only calls this: the task goes on
         kind = self._deployment and self._deployment.kind
         if kind == "submitted":
             if self._on_cluster is None or not self._on_cluster.stop():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from random import Random
 
 # In the order in which they come.
 ON_CLUSTER = ("before", "submitted", "starts", "runs", "commits", "ended")
@@ -53,10 +54,12 @@ class Case:
         return f"{self.kind}-{self.verb}-{self.victim}-{self.signal}-{self.phase}".lower()
 
 
-def cases(variables: Mapping[str, str]) -> Iterator[Case]:
-    """The cases that the variables choose: KINDS, VERBS, VICTIMS, SIGNALS and PHASES.
+def rounds(variables: Mapping[str, str]) -> Iterator[tuple[Case, int]]:
+    """The rounds that the variables choose, with their numbers.
 
-    Each is a list of words; all cases without it. Raises ``ValueError`` for a word of no case.
+    KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or
+    PHASES, SEED draws one for each victim and signal of each of ROUNDS. Raises ``ValueError`` for a
+    word of no case.
     """
     every = [
         Case(kind, verb, victim, signal, phase)
@@ -66,10 +69,20 @@ def cases(variables: Mapping[str, str]) -> Iterator[Case]:
             BY_USER if victim == "user" else SIGNALS, phases, ("OVERWRITE", "INTO")
         )
     ]
-    for name in ("kind", "verb", "victim", "signal", "phase"):
-        variable = f"{name.upper()}S"
-        wanted = variables.get(variable, "").split()
+    fields = ["kind", "victim", "signal"]
+    for name in ("kind", "victim", "signal", "verb", "phase"):
+        wanted = variables.get(f"{name.upper()}S", "").split()
+        if wanted and name not in fields:
+            fields.append(name)
+        if wanted in ([], ["all"]):
+            continue
         if unknown := set(wanted) - {getattr(case, name) for case in every}:
-            raise ValueError(f"{variable}: there is no {' '.join(sorted(unknown))}")
-        every = [case for case in every if not wanted or getattr(case, name) in wanted]
-    yield from every
+            raise ValueError(f"{name.upper()}S: there is no {' '.join(sorted(unknown))}")
+        every = [case for case in every if getattr(case, name) in wanted]
+    groups: dict[tuple[str, ...], list[Case]] = {}
+    for case in every:
+        groups.setdefault(tuple(getattr(case, name) for name in fields), []).append(case)
+    for number in range(1, int(variables.get("ROUNDS") or 1) + 1):
+        chance = Random(f"{variables.get('SEED') or 1} {number}")
+        for group in groups.values():
+            yield chance.choice(group), number

@@ -65,12 +65,10 @@ class Round:
         """Runs it; ``before`` and ``whole`` are the table without and with one write."""
         task, case, result = self.task, self.case, Result(self.case)
         result.late = not self._reach(result, chance)
-        began = time.monotonic()
+        old = set(task.running()) if case.victim == "user" else set()
         self._end_victim()
         if case.victim == "user":
-            stopped = task.until(lambda: not task.running(), _ORPHAN) or case.signal == "CLEARED"
-            result.seconds_to_stop = time.monotonic() - began
-            result.orphans = [] if stopped else task.running()
+            self._watch_orphans(result, old)
         self._wait(result, before)
         if not task.until(lambda: not task.running(), _ORPHAN):
             result.orphans += task.running()
@@ -100,6 +98,27 @@ class Round:
             time.sleep(chance.uniform(0, _COMMIT))
         following = names[names.index(phase) + 1 :]
         return not (following and phases[following[0]]())
+
+    def _watch_orphans(self, result: Result, old: set[str]) -> None:
+        """Looks for 10 s what still runs, or begins to; ``old`` is what ran before the kill.
+
+        A cleared task begins again, so that only what is old must end.
+        """
+        began = last = time.monotonic()
+        left: list[str] = []
+
+        def look() -> bool:
+            nonlocal last, left
+            left = [
+                found
+                for found in self.task.running()
+                if found in old or self.case.signal == "FAILED"
+            ]
+            last = time.monotonic() if left else last
+            return False
+
+        self.task.until(look, _ORPHAN)
+        result.seconds_to_stop, result.orphans = last - began, left
 
     def _end_victim(self) -> None:
         """Ends the victim, and starts again what a supervisor would."""

@@ -26,7 +26,6 @@ from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
-from airflow_hive_opt.provider.applications import cluster_run
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.operators.deferred import (
@@ -322,21 +321,6 @@ def test_a_submission_that_is_to_wait_is_not_deferred(monkeypatch, tmp_path, cap
     made = operator(tmp_path, conf={"spark.yarn.submit.waitAppCompletion": "true"})
     assert made.execute(context(store=Store()))["kept"] == 1
     assert "conf sets spark.yarn.submit.waitAppCompletion=true" in capsys.readouterr().out
-
-
-@follows
-@pytest.mark.parametrize("kills_work", [True, False])
-def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_it(
-    monkeypatch, tmp_path, capsys, kills_work
-):
-    monkeypatch.setattr(cluster_run, "SECONDS_TO_STOP", 60.0 if kills_work else 0.05)
-    with rest_servers("RUNNING") as servers:
-        servers.kills_work = kills_work
-        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
-        deferred(made := operator(tmp_path), context(store=Store()))
-        made.on_kill()
-        assert servers.kills > 0
-    assert ("driver-1 may still run" in capsys.readouterr().out) is not kills_work
 
 
 def test_a_task_over_spark_connect_says_that_it_keeps_its_slot(monkeypatch, tmp_path, capsys):

@@ -28,6 +28,7 @@ from airflow_hive_opt.provider.applications.deferral import (
     deadline,
     ended_in,
     failure_of,
+    stop_unless_followed,
 )
 from airflow_hive_opt.provider.applications.earlier import EarlierApplication, settle
 from airflow_hive_opt.provider.applications.following import (
@@ -175,7 +176,8 @@ class ClusterRun:
     def submit(self, context: Context, spark_submit: Callable[[Any], Any]) -> Any:
         """Submits the application and stores it for a retry that may resume it; returns its ID.
 
-        The operator's ``spark_submit`` does it, where the cluster accepts that.
+        The operator's ``spark_submit`` does it, where the cluster accepts that. Raises
+        ``AirflowException`` if the task was stopped.
         """
         key, hook = self._operator.external_id_key, self._operator._hook
         self.application = self.own
@@ -186,6 +188,7 @@ class ClusterRun:
             known = EarlierApplication.of(self.own, key, self._cluster)
             known.store(context)
         self.own.claim()
+        self._raise_if_stopped()
         if isinstance(self._cluster, StandaloneMaster):
             id_ = standalone.submit(hook, self._operator.application, self._cluster)
             self._driver = id_
@@ -194,7 +197,15 @@ class ClusterRun:
             id_ = spark_submit(context)
         if known is not None and id_ is not None:
             dataclasses.replace(known, id=id_).store(context)
+            if self._operator._is_stopped:  # while the cluster got the request
+                self._stop(id_)
+                self._raise_if_stopped()
         return id_
+
+    def _raise_if_stopped(self) -> None:
+        """Raises ``AirflowException`` once Airflow has called the operator's ``on_kill``."""
+        if self._operator._is_stopped:
+            raise AirflowException("the task was stopped, so no application of it goes on")
 
     def wait(self, context: Context, id_: str, spark_submit: Callable[[Any, Any], None]) -> None:
         """Waits for the end of the application, here or in the triggerer.
@@ -213,6 +224,7 @@ class ClusterRun:
             # Airflow's database keeps this. Other operators render their statement again.
             is_function = isinstance(operator, DecoratedOperator)
             sql = masked(self._job.sql) if is_function else None
+            stop_unless_followed(self._cluster, id_, context, self._log)
             operator.defer(
                 trigger=ApplicationTrigger(*named, id_, every, until),
                 method_name="resume",
@@ -231,9 +243,13 @@ class ClusterRun:
         """Stops the driver on a standalone cluster; ``False`` if there is none."""
         if self._cluster is None or not self._driver:
             return False
-        if run(stop(self._cluster, self._driver, SECONDS_TO_STOP)) is None:
-            self._log.warning("%s may still run: the cluster does not stop it", self._driver)
+        self._stop(self._driver)
         return True
+
+    def _stop(self, id_: str) -> None:
+        assert self._cluster is not None
+        if run(stop(self._cluster, id_, SECONDS_TO_STOP)) is None:
+            self._log.warning("%s may still run: the cluster does not stop it", id_)
 
 
 def outcome_after_wait(operator: Any, event: dict[str, Any], submitted: dict[str, Any]) -> Outcome:

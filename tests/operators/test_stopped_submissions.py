@@ -1,0 +1,86 @@
+"""A task that is stopped around its submission leaves no application; see test_deferral.py."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_hive_opt.provider.applications import cluster_run, deferral, standalone
+from tests.operators.deferred import Store, connect, deferred, follows, operator
+from tests.operators.rest_servers import rest_servers
+from tests.operators.test_submission import context
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+@follows
+@pytest.mark.parametrize("kills_work", [True, False])
+def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_it(
+    monkeypatch, tmp_path, capsys, kills_work
+):
+    monkeypatch.setattr(cluster_run, "SECONDS_TO_STOP", 60.0 if kills_work else 0.05)
+    with rest_servers("RUNNING") as servers:
+        servers.kills_work = kills_work
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        deferred(made := operator(tmp_path), context(store=Store()))
+        made.on_kill()
+        assert servers.kills > 0
+    assert ("driver-1 may still run" in capsys.readouterr().out) is not kills_work
+
+
+@follows
+def test_a_task_that_is_stopped_before_it_submits_submits_nothing(monkeypatch, tmp_path):
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        made = operator(tmp_path)
+        made.on_kill()
+        with pytest.raises(AirflowException, match="the task was stopped"):
+            made.execute(context(store=Store()))
+        assert servers.created == []
+
+
+@follows
+def test_a_driver_that_starts_while_its_task_is_stopped_is_stopped_too(monkeypatch, tmp_path):
+    submit = standalone.submit
+
+    def stopped_meanwhile(*arguments):
+        made.on_kill()
+        return submit(*arguments)
+
+    monkeypatch.setattr(standalone, "submit", stopped_meanwhile)
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        made = operator(tmp_path)
+        with pytest.raises(AirflowException, match="the task was stopped"):
+            made.execute(context(store=Store()))
+        assert len(servers.created) == 1
+        assert servers.states == ["KILLED"]
+
+
+@follows
+@pytest.mark.parametrize(
+    ("state", "stops"),
+    [
+        *(("failed", True), ("success", True), ("restarting", True), (None, True)),
+        *(("deferred", False), ("running", False), (RuntimeError("no answer"), False)),
+    ],
+)
+def test_an_application_that_nobody_follows_is_stopped_at_the_end_of_the_process(
+    monkeypatch, tmp_path, state, stops
+):
+    """Airflow refuses to defer a task that a user has stopped meanwhile."""
+    from airflow.sdk.listener import get_listener_manager
+
+    def state_now(_):
+        if isinstance(state, Exception):
+            raise state
+        return state
+
+    get_listener_manager().clear()  # those of other tests
+    monkeypatch.setattr(deferral, "state_now", state_now)
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        deferred(operator(tmp_path), context(store=Store()))
+        for _ in range(2):
+            get_listener_manager().hook.before_stopping(component=None)
+        assert servers.kills == stops
