@@ -135,7 +135,7 @@ test-faults: $(READY) services
 # Ends parts of tasks that wait: ROUNDS, KINDS, VICTIMS, SIGNALS, VERBS, PHASES and SEED choose, see
 # tests/kills/matrix.py.
 test-kills: $(READY) services
-	SEED=$(SEED) $(BIN)/pytest -v -m faults tests/kills $(ARGUMENTS)
+	SEED=$(SEED) $(BIN)/pytest -s -v -m faults tests/kills $(ARGUMENTS)
 
 test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants

@@ -14,7 +14,7 @@ from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import TEMPLATE
 from tests.kills.matrix import rounds
-from tests.kills.rounds import Round
+from tests.kills.rounds import Round, table_of
 
 SEED = os.environ.get("SEED") or "1"
 
@@ -33,4 +33,5 @@ def test_a_round(airflow, cluster, server, postgres_server, tables, plain, resul
     found = Round(case, task, airflow, server, lambda: client.state(table))
     result = found.run(Random(f"{SEED} {case} {number}"), before, whole[case.verb])
     results.append(result)
+    print(table_of([result])[1])
     assert result.is_good, f"{result}\n{result.log}"

@@ -59,25 +59,30 @@ def test_a_driver_that_starts_while_its_task_is_stopped_is_stopped_too(monkeypat
 
 @follows
 @pytest.mark.parametrize(
-    ("state", "stops"),
+    ("states", "stops"),
     [
-        *(("failed", True), ("success", True), ("restarting", True), (None, True)),
-        *(("deferred", False), ("running", False), (RuntimeError("no answer"), False)),
+        *((["failed"], True), (["restarting"], True), ([None], True)),
+        (["deferred", "deferred", "failed"], True),  # before a triggerer has its trigger
+        (["deferred", "queued"], False),
+        *((["deferred"], False), (["running"], False), ([RuntimeError("no answer")], False)),
     ],
 )
 def test_an_application_that_nobody_follows_is_stopped_at_the_end_of_the_process(
-    monkeypatch, tmp_path, state, stops
+    monkeypatch, tmp_path, states, stops
 ):
     """Airflow refuses to defer a task that a user has stopped meanwhile."""
     from airflow.sdk.listener import get_listener_manager
 
     def state_now(_):
+        state = states.pop(0) if len(states) > 1 else states[0]
         if isinstance(state, Exception):
             raise state
         return state
 
     get_listener_manager().clear()  # those of other tests
     monkeypatch.setattr(deferral, "state_now", state_now)
+    monkeypatch.setattr(deferral, "_PAUSE", 0.01)
+    monkeypatch.setattr(deferral, "_SECONDS_UNTIL_FOLLOWED", 0.5)
     with rest_servers("RUNNING") as servers:
         connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
         deferred(operator(tmp_path), context(store=Store()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 LEAST_INTERVAL = 5.0
 """Seconds between two looks at an application: many tasks may wait in one triggerer."""
 
+# A triggerer looks for new triggers every second, and Airflow lets a process go on for 20.
+_SECONDS_UNTIL_FOLLOWED, _PAUSE = 5.0, 1.0
+# By a user. A task that goes on after its wait is scheduled, queued or running: then it has ended.
+_STOPPED = ("failed", "success", "skipped", "restarting", "removed", None)
+
 
 def deadline(context: Context, execution_timeout: timedelta | None) -> str | None:
     """When the task's ``execution_timeout`` is over, counted from its start; in ISO 8601."""
@@ -34,20 +40,23 @@ def deadline(context: Context, execution_timeout: timedelta | None) -> str | Non
 
 
 def stop_unless_followed(cluster: Cluster, id_: str, context: Context, log: Any) -> None:
-    """Stops the application at the end of this process if Airflow has refused to defer the task.
+    """Stops the application at the end of this process if a user has stopped the task meanwhile.
 
-    It does so if a user has stopped the task meanwhile, and tells nobody: there is no trigger whose
-    ``on_kill`` it calls. A task that still runs could not reach Airflow, which tries again.
+    Then Airflow has refused to defer the task, or no triggerer has got its trigger: nobody calls
+    the ``on_kill`` of a trigger that no triggerer has. A task that still runs could not reach
+    Airflow, which tries again.
     """
     instance: Any = context["ti"]
 
     def look() -> None:
+        until = time.monotonic() + _SECONDS_UNTIL_FOLLOWED
         try:
-            state = state_now(instance)
+            while (state := state_now(instance)) == "deferred" and time.monotonic() < until:
+                time.sleep(_PAUSE)
         except Exception as error:  # noqa: BLE001 - whatever Airflow raises
             log.warning("%s goes on: the task's state is unknown: %s", id_, error)
             return
-        if state in ("deferred", "running"):
+        if state not in _STOPPED:
             return
         log.info("the task is %s now, so %s is stopped", state or "cleared", id_)
         if run(stop(cluster, id_, SECONDS_TO_STOP)) is None:
