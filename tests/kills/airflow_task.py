@@ -36,7 +36,8 @@ class AirflowTask:
     """
 
     dag_id: str
-    milliseconds: int
+    milliseconds: int  # for each row that the statement writes
+    seconds_to_commit: float  # about as long as a commit takes
 
     def __init__(self, airflow: Airflow, folder: Path, verb: str) -> None:
         self.airflow, self.folder = airflow, folder
@@ -101,20 +102,17 @@ class AirflowTask:
         body = {"dry_run": False, "dag_run_id": self.id, "task_ids": [TASK], "only_failed": False}
         self.airflow.ask(f"/api/v2/dags/{self.dag_id}/clearTaskInstances", body)
 
-    def end_process(self, how: Signals, with_supervisor: bool) -> None:
-        """Ends the process of the task, or the one that supervises it.
+    def find_process(self) -> psutil.Process:
+        """The process of the task, which runs already or is about to start."""
 
-        SIGKILL ends the supervisor and the task's group of processes, as the end of a machine
-        does. SIGTERM goes to the supervisor alone, as when a worker is stopped.
-        """
-        process = psutil.Process(self.instance()["pid"])
-        if not with_supervisor:
-            process.send_signal(how)
-            return
-        process.parent().send_signal(how)
-        if how == SIGKILL:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, SIGKILL)
+        def starts() -> bool:
+            found = self.instance()
+            pids[:] = [found["pid"]] if found["state"] == "running" and found["pid"] else []
+            return bool(pids)
+
+        pids: list[int] = []
+        assert self.until(starts, 150), "the task does not start"
+        return psutil.Process(pids[0])
 
     # Where the phases show that both kinds have.
 
@@ -125,3 +123,18 @@ class AirflowTask:
     def has_written(self) -> bool:
         """Whether it has written, so that its job moves the files into place now."""
         return any(self.folder.rglob("task_*")) or bool(self._jobs() - self._before)
+
+
+def end_process(process: psutil.Process, how: Signals, with_supervisor: bool) -> None:
+    """Ends the process of a task, or the one that supervises it.
+
+    SIGKILL ends the supervisor and the task's group of processes, as the end of a machine does.
+    SIGTERM goes to the supervisor alone, as when a worker is stopped.
+    """
+    if not with_supervisor:
+        process.send_signal(how)
+        return
+    process.parent().send_signal(how)
+    if how == SIGKILL:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, SIGKILL)

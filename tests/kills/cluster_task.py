@@ -21,6 +21,7 @@ class ClusterTask(AirflowTask):
 
     dag_id = "killed_cluster"
     milliseconds = 1500
+    seconds_to_commit = 0.3
 
     def __init__(self, airflow: Airflow, cluster: Standalone, folder: Path, verb: str) -> None:
         self._cluster = cluster

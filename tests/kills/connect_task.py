@@ -43,6 +43,7 @@ class ConnectTask(AirflowTask):
 
     dag_id = "killed_connect"
     milliseconds = 1000
+    seconds_to_commit = 0.05
 
     def __init__(
         self, airflow: Airflow, server: Server, database: Postgres, folder: Path, verb: str

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from random import Random
 from signal import SIGKILL, SIGTERM, Signals
 
+import psutil
+
 from tests.faults.tables import State
+from tests.kills.airflow_task import end_process
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask, Server
 from tests.kills.matrix import Case
@@ -18,8 +21,6 @@ from tests.services.airflow import Airflow
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
 _PHASE, _END, _ORPHAN = 150.0, 400.0, 10.0  # seconds
 _CLEARS = 2  # of a task that failed without a retry, and whose rows are not there
-# A commit takes about as long: only the clock can choose a moment of it.
-_COMMIT = 0.4
 
 
 @dataclass
@@ -65,9 +66,9 @@ class Round:
     def run(self, chance: Random, before: State, whole: State) -> Result:
         """Runs it; ``before`` and ``whole`` are the table without and with one write."""
         task, case, result = self.task, self.case, Result(self.case)
-        result.late = not self._reach(result, chance)
+        process = self._reach(result, chance)
         old = set(task.running()) if case.victim == "user" else set()
-        self._end_victim()
+        self._end_victim(process)
         if case.victim == "user":
             self._watch_orphans(result, old)
         self._wait(result, whole)
@@ -84,23 +85,28 @@ class Round:
         result.log = "\n".join(task.log(number) for number in range(1, 9))
         return result
 
-    def _reach(self, result: Result, chance: Random) -> bool:
-        """Waits for the phase; whether it still is that one."""
+    def _reach(self, result: Result, chance: Random) -> psutil.Process | None:
+        """Waits for the phase; returns the process of the task, if that is to end."""
         task, phase = self.task, self.case.phase
         phases = task.phases()
         names = list(phases)
-        if phase == "ended" and self.case.victim in ("task", "worker"):
-            shows = task.resumes if isinstance(task, ClusterTask) else phases[phase]
-        else:
-            shows = phases[phase]
+        shows = phases[phase]
+        is_own, process = self.case.victim in ("task", "worker"), None
+        if is_own and phase == "ended" and isinstance(task, ClusterTask):
+            shows = task.resumes  # in another process
+        elif is_own:
+            process = task.find_process()
         if isinstance(task, ClusterTask) and names.index(phase) > names.index("submitted"):
             assert task.until(lambda: task.state() == "deferred", _PHASE), task.log()
             result.slots = task.slots()
         assert task.until(shows, _PHASE), task.log()
+        if is_own and process is None:
+            process = task.find_process()
         if phase == "commits":
-            time.sleep(chance.uniform(0, _COMMIT))
+            time.sleep(chance.uniform(0, task.seconds_to_commit))  # no file shows a moment of it
         following = names[names.index(phase) + 1 :]
-        return not (following and phases[following[0]]())
+        result.late = bool(following and phases[following[0]]())
+        return process
 
     def _watch_orphans(self, result: Result, old: set[str]) -> None:
         """Looks for 10 s what still runs, or begins to; ``old`` is what ran before the kill.
@@ -123,15 +129,15 @@ class Round:
         self.task.until(look, _ORPHAN)
         result.seconds_to_stop, result.orphans = last - began, left
 
-    def _end_victim(self) -> None:
+    def _end_victim(self, process: psutil.Process | None) -> None:
         """Ends the victim, and starts again what a supervisor would."""
         task, how, victim = self.task, self.case.signal, self.case.victim
         if victim == "user":
             task.fail_by_user() if how == "FAILED" else task.clear_by_user()
             return
         signal: Signals = _SIGNALS[how]
-        if victim in ("task", "worker"):
-            task.end_process(signal, with_supervisor=victim == "worker")
+        if process is not None:
+            end_process(process, signal, with_supervisor=victim == "worker")
         elif victim == "driver" and isinstance(task, ClusterTask):
             task.end_driver(signal)
         elif victim == "connect-server" and isinstance(task, ConnectTask):
