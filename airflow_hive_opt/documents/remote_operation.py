@@ -13,11 +13,16 @@ from airflow_hive_opt.documents.job import Outcome
 
 @dataclass(frozen=True)
 class OperationId:
-    """The three IDs by which a server knows an operation."""
+    """The IDs by which a server knows an operation.
+
+    ``server_session`` is the server's own ID of the session, which is another one after the server
+    has been started again, although the session's ID stays.
+    """
 
     user: str
     session: str
     operation: str
+    server_session: str
 
 
 @dataclass(frozen=True)

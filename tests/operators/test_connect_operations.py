@@ -24,7 +24,10 @@ from tests.operators.connect_attempt import context, record_of
 from tests.services.answering_connect import answering, hangs, is_lacking, refuses, runs, succeeds
 
 ID = OperationId(
-    "me", "00112233-4455-6677-8899-aabbccddeeff", "ffeeddcc-bbaa-9988-7766-554433221100"
+    "me",
+    "00112233-4455-6677-8899-aabbccddeeff",
+    "ffeeddcc-bbaa-9988-7766-554433221100",
+    "01234567-89ab-cdef-0123-456789abcdef",
 )
 JOB = Job("INSERT INTO r SELECT :day", parameters={"day": date(2026, 1, 31)})
 DONE = Outcome(Status.DONE, "done")

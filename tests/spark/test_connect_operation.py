@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from signal import SIGKILL
 from uuid import uuid4
 
 import pytest
@@ -117,19 +118,37 @@ def test_two_clients_follow_one_statement(connect_server, rows):
 
 def test_nothing_is_known_of_an_operation_that_never_began(connect_server, session):
     other = str(uuid4())
-    here = OperationId(session.client._user_id or "", session.session_id, other)
+    client = session.client
+    of_server = client._server_session_id
+    here = OperationId(client._user_id or "", session.session_id, other, of_server)
     assert ended(connect_server.url, here) is Ending.NOT_BEGUN
+    assert ended(connect_server.url, replace(here, server_session=other)) is Ending.UNKNOWN
     assert ended(connect_server.url, replace(here, session=other)) is Ending.UNKNOWN
 
 
 def test_a_server_that_does_not_answer_does_not_say_that_a_statement_has_ended(monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.spark.session.connect_operation._PAUSE", 0.01)
     nowhere = f"sc://{HOST}:{free_port()}"
-    found = OperationId("me", str(uuid4()), str(uuid4()))
+    found = OperationId("me", str(uuid4()), str(uuid4()), str(uuid4()))
     with pytest.raises(NotEnded, match="does not say"):
         ended(nowhere, found, None)
     with left_operation(nowhere, found) as left, pytest.raises(NotEnded, match="does not say"):
         left.interrupt()
+
+
+@pytest.mark.slow
+def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began(tmp_path):
+    """Whoever asks it for the session gets one: an interrupt, or the client that has begun."""
+    with spark_connect(tmp_path) as server:
+        with remote_session(server.url, {}) as session:
+            session.sql("CREATE DATABASE left")
+            session.sql("CREATE TABLE left.rows (id BIGINT, waited STRING) USING parquet")
+        with begun(server.url, SLOW.format(wait=30_000)) as (_, found):
+            server.kill(SIGKILL)
+            server.start()
+            with left_operation(server.url, found) as left:
+                left.interrupt()
+                assert left.ending() is Ending.UNKNOWN
 
 
 @pytest.mark.slow

@@ -89,7 +89,8 @@ class _Keeping:
     def ExecutePlan(self, request: Any, **options: Any) -> Any:  # noqa: N802 - as the server calls it
         if not self._first:
             user, operation = request.user_context.user_id, request.operation_id
-            self._begins(OperationId(user, request.session_id, operation))
+            of_server = request.client_observed_server_side_session_id
+            self._begins(OperationId(user, request.session_id, operation, of_server))
             self._first = operation
         return self._stub.ExecutePlan(request, **options)
 
@@ -129,7 +130,11 @@ class LeftOperation:
         self._until = until
         self._operation = found.operation
         user = base_pb2.UserContext(user_id=found.user)
-        self._session: dict[str, Any] = {"session_id": found.session, "user_context": user}
+        self._released: dict[str, Any] = {"session_id": found.session, "user_context": user}
+        # A server that was started again makes a session of that ID for whoever asks, and would say
+        # that it has never got the operation.
+        observed = {"client_observed_server_side_session_id": found.server_session}
+        self._session = {**self._released, **(observed if found.server_session else {})}
         self._last: str | None = None  # the last response that was read
 
     def interrupt(self) -> None:
@@ -150,7 +155,7 @@ class LeftOperation:
 
     def release_session(self) -> None:
         """Ends the operation's session on the server; an error is only logged."""
-        request = base_pb2.ReleaseSessionRequest(**self._session)
+        request = base_pb2.ReleaseSessionRequest(**self._released)
         try:
             self._ask_at_once(self._stub.ReleaseSession, request)
         except (_Refused, NotEnded) as error:
