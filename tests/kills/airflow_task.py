@@ -81,10 +81,12 @@ class AirflowTask:
         return str(self.airflow.ask(self._at)["state"])
 
     def log(self, number: int = 1) -> str:
-        """What the log of a try has."""
+        """The times and the texts of the log of a try."""
         place = self.airflow.logs / f"dag_id={self.dag_id}" / f"run_id={self.id}"
-        files = place.glob(f"task_id={TASK}/attempt={number}.log*")
-        return "".join(file.read_text(errors="replace") for file in sorted(files))
+        files = sorted(place.glob(f"task_id={TASK}/attempt={number}.log*"))
+        text = "\n".join(file.read_text(errors="replace") for file in files)
+        found = re.findall(r'"timestamp":"([^"]*)".*?"event":"((?:[^"\\]|\\.)*)"', text)
+        return "\n".join(" ".join(parts) for parts in found)
 
     @property
     def attempts(self) -> Path:
@@ -111,7 +113,7 @@ class AirflowTask:
             return bool(pids)
 
         pids: list[int] = []
-        assert self.until(starts, 150), "the task does not start"
+        assert self.until(starts, 600), "the task does not start"
         return psutil.Process(pids[0])
 
     # Where the phases show that both kinds have.

@@ -19,7 +19,7 @@ from tests.kills.matrix import Case
 from tests.services.airflow import Airflow
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
-_PHASE, _END, _ORPHAN = 150.0, 400.0, 10.0  # seconds
+_PHASE, _END, _ORPHAN = 600.0, 900.0, 10.0  # seconds; the first two are for a busy machine
 _CLEARS = 2  # of a task that failed without a retry, and whose rows are not there
 
 
