@@ -30,7 +30,7 @@ class Result:
     - ``late`` says that the phase was over before the victim ended, ``is_done`` that the task has
       succeeded.
     - ``wrote`` counts the jobs of Spark whose files were seen in the partition, ``differs`` is
-      what the table has, unless it has what it must have.
+      what the table has, unless it has what it must have; ``is_twice`` says that it has two writes.
     - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
       after a user's kill, or 10 s after the end of the run, and ``clears`` how often a user had to
       clear the task, as the docs say.
@@ -41,6 +41,7 @@ class Result:
     is_done: bool = False
     wrote: int = 0
     differs: State = None
+    is_twice: bool = False
     slots: int = 0
     orphans: list[str] = field(default_factory=list)
     clears: int = 0
@@ -76,12 +77,14 @@ class Round:
             result.orphans += task.running()
         found = self.state()
         result.wrote = len(task.wrote)
+        twice = _with_another(before, whole) if case.verb == "INTO" else whole
         allowed: Iterable[State] = (whole,)
         if (case.victim, case.signal) == ("user", "FAILED"):
             allowed = (before, whole)
-        elif (case.victim, case.verb) == ("user", "INTO"):  # who asks to run it again
-            allowed = (whole, _with_another(before, whole))
+        elif case.victim == "user":  # who asks to run it again
+            allowed = (whole, twice)
         result.differs = None if found in allowed else found
+        result.is_twice = found == twice != whole
         result.log = "\n".join(task.log(number) for number in range(1, 9))
         return result
 

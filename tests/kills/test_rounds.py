@@ -13,7 +13,7 @@ import pytest
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import TEMPLATE
-from tests.kills.matrix import rounds
+from tests.kills.matrix import adds_again, rounds
 from tests.kills.rounds import Round, table_of
 
 SEED = os.environ.get("SEED") or "1"
@@ -34,4 +34,6 @@ def test_a_round(airflow, cluster, server, postgres_server, tables, plain, resul
     result = found.run(Random(f"{SEED} {case} {number}"), before, whole[case.verb])
     results.append(result)
     print(table_of([result])[1])
+    if result.is_twice and adds_again(case):
+        pytest.xfail("an INSERT INTO whose driver is killed after its commit adds its rows again")
     assert result.is_good, f"{result}\n{result.log}"
