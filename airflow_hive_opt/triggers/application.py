@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
@@ -9,6 +10,9 @@ from typing import Any, ClassVar
 from airflow_hive_opt.provider.applications.following import SECONDS_TO_STOP, follow, stop
 from airflow_hive_opt.provider.applications.kinds import cluster_at
 from airflow_hive_opt.provider.triggerer import BaseTrigger, TriggerEvent, state_of_task
+
+_STOPPING: set[asyncio.Future[None]] = set()
+"""The stops that go on; an event loop does not keep its tasks alive."""
 
 
 class ApplicationTrigger(BaseTrigger):
@@ -65,8 +69,15 @@ class ApplicationTrigger(BaseTrigger):
         """Stops the application of a task that does not wait for it any more.
 
         Airflow calls this for each trigger that its triggerer no longer has. So it also calls it
-        for one that another triggerer has taken over: then the task still waits.
+        for one that another triggerer has taken over: then the task still waits. Airflow cancels
+        this call a second later, and again each second, but a stop may take longer.
         """
+        stopping = asyncio.ensure_future(self._stop())
+        _STOPPING.add(stopping)
+        stopping.add_done_callback(_STOPPING.discard)
+        await asyncio.shield(stopping)
+
+    async def _stop(self) -> None:
         if await self._task_waits():
             self.log.info("another triggerer follows %s", self.application_id)
             return

@@ -212,3 +212,28 @@ def test_many_triggers_wait_in_one_loop_that_none_of_them_blocks():
             loop.close()
     assert found == ["succeeded"] * MANY
     assert max(turns) < 0.5, sorted(turns)[-5:]
+
+
+def test_a_stop_goes_on_although_airflow_cancels_it_again_and_again():
+    """As its triggerer does each second until the trigger has ended."""
+    with rest_servers("RUNNING") as servers:
+        made = trigger("yarn", servers)
+        made.task_instance = SimpleNamespace(task_id="t")
+
+        async def state_of_task(_):
+            await asyncio.sleep(0.3)
+            return "failed"
+
+        async def run():
+            killing = asyncio.ensure_future(made.on_kill())
+            for _ in range(10):
+                await asyncio.sleep(0.05)
+                killing.cancel()
+            while application._STOPPING:
+                await asyncio.sleep(0.01)
+            await cluster.close()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(application, "state_of_task", state_of_task)
+            in_its_own_loop(run())
+        assert servers.kills == 1

@@ -92,8 +92,11 @@ def test_a_statement_that_never_reached_the_server_runs(folder):
     assert record_of(folder) is None
 
 
-def test_an_error_that_is_not_sparks_is_no_end(folder):
-    with answering(is_lacking) as server:
+@pytest.mark.parametrize(
+    "answer", [is_lacking, refuses("the token has expired", domain="proxy.example")]
+)
+def test_an_error_that_is_not_sparks_is_no_end(folder, answer):
+    with answering(answer) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})

@@ -24,10 +24,10 @@ Answer = Callable[[Any], Any]
 """Answers a call or ends it with an error; it gets the call's context."""
 
 
-def refuses(message: str) -> Answer:
-    """Spark's error with this message."""
+def refuses(message: str, domain: str = "org.apache.spark") -> Answer:
+    """Spark's error with this message, or that of a proxy with another ``domain``."""
     detail = Detail()
-    detail.Pack(ErrorInfo(reason="org.apache.spark.SparkException", domain="org.apache.spark"))
+    detail.Pack(ErrorInfo(reason="org.apache.spark.SparkException", domain=domain))
     code = grpc.StatusCode.INTERNAL.value[0]
     status = rpc_status.to_status(Status(code=code, message=message, details=[detail]))
     return lambda context: context.abort_with_status(status)

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
+from google.rpc.error_details_pb2 import ErrorInfo
 from grpc_status import rpc_status
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
@@ -281,10 +282,15 @@ class _Refused(Exception):
 def _condition(error: Any) -> str:
     """The condition of an error that Spark raises, or its class; empty for another error.
 
-    Only Spark's errors have details: those of a proxy or of gRPC have none.
+    A proxy's own errors, such as that of a token that has expired, may have details too.
     """
     status = rpc_status.from_call(error)
-    if status is None or not status.details:
+    if status is None or not any(map(_is_of_spark, status.details)):
         return ""
     found = _CONDITION.search(status.message)
     return found[1] if found else "of another kind"
+
+
+def _is_of_spark(detail: Any) -> bool:
+    info = ErrorInfo()
+    return bool(detail.Unpack(info)) and info.domain == "org.apache.spark"
