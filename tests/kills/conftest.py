@@ -27,12 +27,6 @@ SETTINGS = {
 }
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.faults)
-
-
 @pytest.fixture(scope="session")
 def results(pytestconfig):
     """The results of all rounds, which are printed at the end."""

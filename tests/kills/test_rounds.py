@@ -16,6 +16,7 @@ from tests.kills.make_tables import TEMPLATE
 from tests.kills.matrix import adds_again, rounds
 from tests.kills.rounds import Round, table_of
 
+pytestmark = pytest.mark.faults
 SEED = os.environ.get("SEED") or "1"
 
 

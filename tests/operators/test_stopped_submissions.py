@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_hive_opt.provider.applications import cluster_run, deferral, standalone
+from airflow_hive_opt.provider.applications import deferral, following, standalone
 from tests.operators.deferred import Store, connect, deferred, follows, operator
 from tests.operators.rest_servers import rest_servers
 from tests.operators.test_submission import context
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_it(
     monkeypatch, tmp_path, capsys, kills_work
 ):
-    monkeypatch.setattr(cluster_run, "SECONDS_TO_STOP", 60.0 if kills_work else 0.05)
+    monkeypatch.setattr(following, "SECONDS_TO_STOP", 60.0 if kills_work else 0.05)
     with rest_servers("RUNNING") as servers:
         servers.kills_work = kills_work
         connect(monkeypatch, servers, host="spark://127.0.0.1:7077")

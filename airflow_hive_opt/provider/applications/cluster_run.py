@@ -31,12 +31,7 @@ from airflow_hive_opt.provider.applications.deferral import (
     stop_unless_followed,
 )
 from airflow_hive_opt.provider.applications.earlier import EarlierApplication, settle
-from airflow_hive_opt.provider.applications.following import (
-    SECONDS_TO_STOP,
-    follow,
-    run,
-    stop,
-)
+from airflow_hive_opt.provider.applications.following import follow, run, stop_now
 from airflow_hive_opt.provider.applications.kinds import CanNotFollow, cluster_of
 from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.attempts import default_root
@@ -198,7 +193,8 @@ class ClusterRun:
         if known is not None and id_ is not None:
             dataclasses.replace(known, id=id_).store(context)
             if self._operator._is_stopped:  # while the cluster got the request
-                self._stop(id_)
+                assert self._cluster is not None, "only then it is known"
+                stop_now(self._cluster, id_, self._log)
                 self._raise_if_stopped()
         return id_
 
@@ -243,13 +239,8 @@ class ClusterRun:
         """Stops the driver on a standalone cluster; ``False`` if there is none."""
         if self._cluster is None or not self._driver:
             return False
-        self._stop(self._driver)
+        stop_now(self._cluster, self._driver, self._log)
         return True
-
-    def _stop(self, id_: str) -> None:
-        assert self._cluster is not None
-        if run(stop(self._cluster, id_, SECONDS_TO_STOP)) is None:
-            self._log.warning("%s may still run: the cluster does not stop it", id_)
 
 
 def outcome_after_wait(operator: Any, event: dict[str, Any], submitted: dict[str, Any]) -> Outcome:

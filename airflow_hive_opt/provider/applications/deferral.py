@@ -8,13 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
-from airflow_hive_opt.provider.applications.following import (
-    SECONDS_TO_STOP,
-    Ended,
-    How,
-    run,
-    stop,
-)
+from airflow_hive_opt.provider.applications.following import Ended, How, stop_now
 from airflow_hive_opt.provider.triggerer import at_end_of_process, state_now
 
 if TYPE_CHECKING:
@@ -59,8 +53,7 @@ def stop_unless_followed(cluster: Cluster, id_: str, context: Context, log: Any)
         if state not in _STOPPED:
             return
         log.info("the task is %s now, so %s is stopped", state or "cleared", id_)
-        if run(stop(cluster, id_, SECONDS_TO_STOP)) is None:
-            log.warning("%s may still run: the cluster does not stop it", id_)
+        stop_now(cluster, id_, log)
 
     at_end_of_process(look)
 

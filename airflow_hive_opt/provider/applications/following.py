@@ -17,7 +17,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 T = TypeVar("T")
 SECONDS_TO_STOP = 25.0
-"""For a user's stop; Airflow gives a trigger's ``on_kill`` 30, see ``on_kill_timeout``."""
+"""For a user's stop."""
 
 _PATIENCE = 3600.0  # seconds without an answer, after which nobody knows whether it runs
 _LOOKS_UNTIL_GONE = 3  # a server that has just started may not know its applications yet
@@ -125,6 +125,12 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     done: Future[T] = Future()
     threading.Thread(target=in_thread, name="ask-the-cluster", daemon=True).start()
     return done.result()
+
+
+def stop_now(cluster: Cluster, id_: str, log: Any) -> None:
+    """Stops the application for a user's stop; warns if it may still run after 25 seconds."""
+    if run(stop(cluster, id_, SECONDS_TO_STOP)) is None:
+        log.warning("%s may still run: the cluster does not stop it", id_)
 
 
 async def _stop_late(cluster: Cluster, id_: str, log: Any) -> Ended:
