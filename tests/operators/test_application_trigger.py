@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_hive_opt.provider.applications import cluster, following
-from airflow_hive_opt.triggers import application
+from airflow_hive_opt.triggers import application, remote_work
 from airflow_hive_opt.triggers.application import ApplicationTrigger
 from tests.operators.rest_servers import rest_servers
 
@@ -140,7 +140,7 @@ def killed(made, state):
             await cluster.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(application, "state_of_task", state_of_task)
+        patch.setattr(remote_work, "state_of_task", state_of_task)
         in_its_own_loop(run())
 
 

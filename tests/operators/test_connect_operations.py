@@ -163,8 +163,9 @@ def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
 def test_a_stop_between_record_and_statement_begins_nothing(folder):
     with answering(NEVER_THERE) as server:
         stopped = of_try(folder, server.url, 1)
-        write = stopped._store.set
-        stopped._store.set = lambda *given: (write(*given), stopped.mark_stopped())
+        store = stopped._record._store
+        write = store.set
+        store.set = lambda *given: (write(*given), stopped.mark_stopped())
         with pytest.raises(AirflowException, match="was stopped"):
             stopped.settled(lambda: stopped.begins(ID, DONE))
     assert record_of(folder) is None
