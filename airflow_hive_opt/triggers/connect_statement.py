@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.provider.triggerer import TriggerEvent
 from airflow_hive_opt.triggers.remote_work import SECONDS_TO_STOP, RemoteWorkTrigger
 
@@ -71,25 +70,25 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[FollowedOperation]:
         """Looks the connection up each time: its credentials may have changed."""
+        from airflow_hive_opt.documents.remote_operation import OperationId
         from airflow_hive_opt.provider.airflow_compat import connection_of
         from airflow_hive_opt.provider.connections import connect_url
         from airflow_hive_opt.spark.session.connect import server_of
         from airflow_hive_opt.spark.session.connect_following import NoAnswer, followed
 
         try:
-            url = connect_url(await connection_of(self.conn_id))
+            url = await asyncio.to_thread(connect_url, await connection_of(self.conn_id))
         except Exception as error:  # noqa: BLE001 - whatever Airflow raises
             raise NoAnswer(f"connection {self.conn_id!r}: {error}") from None
         if server_of(url) != self.server:
             raise NoAnswer(f"connection {self.conn_id!r} names {server_of(url)} now")
-        async with followed(url, OperationId(self.user, self.session, self.operation)) as found:
-            yield found
+        found = OperationId(self.user, self.session, self.operation)
+        async with followed(url, found) as operation:
+            yield operation
 
 
 def _following() -> Any:
     """Loads PySpark and Airflow's Spark provider, which takes seconds: not in a loop."""
-    from airflow.providers.apache.spark.hooks import spark_connect  # noqa: F401
-
     from airflow_hive_opt.provider import connections  # noqa: F401
     from airflow_hive_opt.spark.session import connect_following
 

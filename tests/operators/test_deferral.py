@@ -24,7 +24,6 @@ from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
 from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
-from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.applications import cluster_run
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
@@ -337,11 +336,3 @@ def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_i
         made.on_kill()
         assert servers.kills > 0
     assert ("driver-1 may still run" in capsys.readouterr().out) is not kills_work
-
-
-def test_a_task_over_spark_connect_says_that_it_keeps_its_slot(monkeypatch, tmp_path, capsys):
-    document = {"conn_type": "spark_connect", "host": "sc://127.0.0.1", "port": 1}
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
-    monkeypatch.setattr(MapJoinPruneOperator, "_run_over_connect", lambda *_: DONE)
-    assert operator(tmp_path, local_task="spark").execute(context())["kept"] == 1
-    assert "keeps its slot while it waits: the worker has the session" in capsys.readouterr().out
