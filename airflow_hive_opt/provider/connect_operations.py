@@ -224,6 +224,8 @@ class ConnectOperations:
             with left_operation(self._url, own.id, _PATIENCE) as left:
                 left.interrupt()
                 ending = left.ending()
+                if ending == "not begun":
+                    left.release_session()  # or it might still reach the server, and begin
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "
