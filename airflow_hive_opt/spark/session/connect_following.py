@@ -19,9 +19,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from pyspark.errors import PySparkException
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
+from airflow_hive_opt.spark.session.connect import server_of
 from airflow_hive_opt.spark.session.connect_operation import condition_of
 from airflow_hive_opt.statement.text_enum import StrEnum
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.remote_operation import OperationId
 
 _ONE_STREAM = 60.0  # seconds; a connection that is silently lost is noticed after them
+_AT_LEAST = 1.0  # seconds of a stream, after which the next one begins without a pause
 _AT_ONCE = 10.0  # seconds, for a call that the server answers at once
 _PAUSE = 5.0  # seconds, on average, before the next try
 _PATIENCE = 3600.0  # seconds without an answer
@@ -103,7 +106,6 @@ class FollowedOperation:
         """What the error that ended a stream says of the operation."""
         condition = condition_of(error)
         if condition == "INVALID_CURSOR.DISCONNECTED":  # another client reads the responses now
-            await _pause()
             return None
         if condition.startswith("INVALID_CURSOR."):  # the server has dropped those it has sent
             return await self._ended_by_status()
@@ -125,10 +127,7 @@ class FollowedOperation:
             raise NoAnswer(_words_of(error)) from None
         (found,) = answer.operation_statuses
         running = (states.OPERATION_STATE_RUNNING, states.OPERATION_STATE_TERMINATING)
-        if found.state not in running:
-            return How.ENDED
-        await _pause()
-        return None
+        return None if found.state in running else How.ENDED
 
 
 Connects = Callable[[], AbstractAsyncContextManager[FollowedOperation]]
@@ -137,8 +136,14 @@ Connects = Callable[[], AbstractAsyncContextManager[FollowedOperation]]
 
 @asynccontextmanager
 async def followed(url: str, found: OperationId) -> AsyncIterator[FollowedOperation]:
-    """The operation of the server at ``url``, over a connection of its own, for the block."""
-    builder = _Builder(url)
+    """The operation of the server at ``url``, over a connection of its own, for the block.
+
+    Raises :class:`NoAnswer`, without the URL's parameters.
+    """
+    try:
+        builder = _Builder(url)
+    except (PySparkException, ValueError):  # its message contains the URL's parameters
+        raise NoAnswer(f"{server_of(url)} is not the address of a Spark Connect server") from None
     async with builder.toChannel() as channel:
         yield FollowedOperation(channel, builder.metadata(), found)
 
@@ -154,6 +159,7 @@ async def follow(connects: Connects, deadline: datetime | None, log: Any) -> How
         try:
             async with connects() as operation:
                 while True:
+                    asked = time.monotonic()
                     how = await operation.ended(_limit(deadline, given_up))
                     answered = time.monotonic()
                     if how is not None:
@@ -166,6 +172,8 @@ async def follow(connects: Connects, deadline: datetime | None, log: Any) -> How
                         await operation.interrupt()
                         given_up = time.monotonic() + _TIME_TO_STOP
                     lines.say(operation.progress or "it still runs")
+                    if answered - asked < _AT_LEAST:
+                        await _pause()
         except NoAnswer as error:
             if time.monotonic() - answered > _PATIENCE:
                 log.error("no answer for %d s: %s", _PATIENCE, error)
