@@ -58,6 +58,7 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
         """Yields one event."""
         follow = (await asyncio.to_thread(_following)).follow
         await self.ask_airflow_once()
+        self.log.info("following %s", self.work)
         deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
         how = await follow(self._connected, deadline, self.log)
         yield TriggerEvent({"how": how.value})  # type: ignore[no-untyped-call]

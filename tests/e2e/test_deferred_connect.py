@@ -50,6 +50,14 @@ class Run:
     def is_in(self, state):
         wait_for(lambda: self.task["state"] == state or None)
 
+    def triggerer_says(self, words):
+        """Waits until the triggerer has logged this of the run."""
+        wait_for(lambda: any(words in path.read_text() for path in self._logs()) or None)
+
+    def _logs(self):
+        folder = f"dag_id={DAG_ID}/run_id={self.id}/task_id=join"
+        return self.airflow.logs.glob(f"{folder}/*.trigger.*.log")
+
     def rows(self):
         self.session.sql(f"REFRESH TABLE {self.table}")
         return sorted(row.id for row in self.session.table(self.table).collect())
@@ -59,8 +67,8 @@ class Run:
 
 
 def test_triggerer_and_worker_die(airflow, session):
-    run = Run(airflow, session, "killed", slow=15_000, dies=True)
-    run.is_in("deferred")
+    run = Run(airflow, session, "killed", slow=15_000, later=15_000, dies=True)
+    run.triggerer_says("following the statement")
     assert airflow.ask("/api/v2/pools/default_pool")["deferred_slots"] == 1
     airflow.kill("airflow-triggerer")
     airflow.start("airflow-triggerer")
@@ -71,11 +79,14 @@ def test_triggerer_and_worker_die(airflow, session):
 
 def test_a_user_stops_the_task_and_clears_it(airflow, session):
     run = Run(airflow, session, "stopped", slow=ENDLESS)
-    run.is_in("deferred")
+    run.triggerer_says("following the statement")
     at = f"/api/v2/dags/{DAG_ID}/dagRuns/{quote(run.id)}/taskInstances/join"
     airflow.ask(at, {"new_state": "failed"}, method="PATCH")
+    run.triggerer_says("stopping the statement")
+    # the server has two cores: an endless statement would hold both
+    assert session.range(0, 4, 1, 4).selectExpr("sum(id)").first() == (6,)
     assert run.ended() == "failed"
-    assert run.rows() == []  # the server has two cores: an endless statement would hold both
+    assert run.rows() == []
     body = {"dry_run": False, "dag_run_id": run.id, "task_ids": ["join"], "only_failed": False}
     airflow.ask(f"/api/v2/dags/{DAG_ID}/clearTaskInstances", body)
     run.is_in("success")

@@ -12,7 +12,7 @@ from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
 SQL = """INSERT INTO {{ params.table }}
 SELECT f.id, java_method('java.lang.Thread', 'sleep',
-                         {{ params.slow if ti.try_number == 1 else 1 }}L) AS slept
+                         {{ params.slow if ti.try_number == 1 else params.later }}L) AS slept
 FROM e2e.fact f JOIN e2e.keys k ON f.p = k.p AND k.id < 3"""
 
 
@@ -30,6 +30,7 @@ def die_as_it_resumes(context):
 PARAMS = {
     "table": Param(type="string"),
     "slow": Param(type="integer"),  # milliseconds for each row of the first attempt
+    "later": Param(1, type="integer"),  # of the others, whose statement is another one then
     "dies": Param(False, type="boolean"),
 }
 with DAG("deferred_connect", schedule=None, params=PARAMS):
