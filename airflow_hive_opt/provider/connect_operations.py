@@ -69,7 +69,7 @@ class ConnectOperations:
         so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
         does not say that it has ended, or if this attempt is stopped, and ``AirflowFailException``
         if the server does not know how it has ended, or if the connection names another server now.
-        Raises ``LeftRunning`` if the triggerer can wait for it.
+        Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
         found = self._record.read()
@@ -80,12 +80,6 @@ class ConnectOperations:
         if found.server != self._server and not found.has_succeeded:
             self._check_other_server(found)
             return None
-        if is_same and self._defers and not found.has_succeeded:
-            from airflow_hive_opt.spark.session.left_running import LeftRunning
-
-            log.info("try %d of this task has begun a statement that may still run", found.attempt)
-            self._waits_for = found.id
-            raise LeftRunning(found.id)
         ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
             return self._adopted(found)
@@ -242,12 +236,14 @@ class ConnectOperations:
     ) -> tuple[str, PySparkException | None]:
         """How an operation has ended, and the error of one that has failed.
 
-        If it runs, waits for its end, or interrupts it unless this attempt is to ``follow`` it.
+        If it runs, waits for its end, or interrupts it unless this attempt is to ``follow`` it. A
+        deferrable attempt follows it for some seconds, and then raises ``LeftRunning``.
         """
         if has_succeeded or found.has_succeeded:
             log.info("the statement of try %d has succeeded", found.attempt)
             return "succeeded", None
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+        from airflow_hive_opt.spark.session.left_running import LeftRunning
 
         if found.attempt < self._attempt or not follow:
             log.info(
@@ -256,15 +252,19 @@ class ConnectOperations:
                 found.server,
                 "waits until it has ended" if follow else "interrupts it",
             )
+        patience = SECONDS_IN_WORKER if follow and self._defers else None
         self._waits_for = found.id
         try:
-            with left_operation(self._url, found.id) as left:
+            with left_operation(self._url, found.id, patience) as left:
                 if not follow:
                     left.interrupt()
                 ending = left.ending()
+            self._waits_for = None
             log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
             return ending, left.failure
         except NotEnded as error:
+            if patience is not None:
+                raise LeftRunning(found.id) from None
             message = (
                 f"try {found.attempt} of this task has begun a statement on the Spark Connect "
                 f"server {found.server}, and nothing shows that it has ended: {error}"
@@ -273,8 +273,6 @@ class ConnectOperations:
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
             self.stop()
             raise
-        finally:
-            self._waits_for = None
 
     def _adopted(self, found: RemoteOperation) -> Outcome:
         """The outcome of an operation that has succeeded."""

@@ -34,7 +34,7 @@ from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
 from tests.operators.connect_attempt import context, first_attempt, made, record_of
 from tests.operators.test_application_trigger import in_its_own_loop
 from tests.operators.test_connect_retries import INSERT as OTHER
-from tests.operators.test_connect_retries import ROUNDS, ROWS, begun, kill
+from tests.operators.test_connect_retries import ROUNDS, ROWS, begun, kill, running
 from tests.operators.test_connect_trigger import killed
 from tests.services.processes import HOST
 from tests.services.spark_connect import spark_connect
@@ -188,22 +188,22 @@ def test_a_worker_that_dies_as_it_goes_on_leaves_the_outcome_to_the_next(rows, f
             patch.setattr(f"airflow_hive_opt.provider.operation_record.{place}", dies)
             with pytest.raises(SystemExit):
                 resumed(folder, SLOW, kept, event)
-    trigger, kept = deferred(folder, SLOW, number=2)
     with monkeypatch.context() as patch:
         patch.setattr(connect_operations.ConnectOperations, "_release", dies)
-        with pytest.raises(SystemExit):
-            resumed(folder, SLOW, kept, event_of(trigger), number=2)
+        with pytest.raises(SystemExit):  # it has ended, so this attempt is not deferred
+            made(folder, SLOW, deferrable=True).execute(context(folder, 2))
     # the record says that it has succeeded, so nobody waits
     made(folder, SLOW, deferrable=True).execute(context(folder, 3))
     assert rows() == ROWS
 
 
-def test_a_retry_of_a_killed_worker_waits_in_the_triggerer_too(rows, folder):
-    with first_attempt(folder, SLOW, seconds=60) as task:
-        begun(task, folder)
+def test_a_retry_of_a_killed_worker_waits_in_the_triggerer_too(rows, folder, connect_server):
+    slow = INSERT.replace("400L", "6000L")
+    with first_attempt(folder, slow, seconds=60) as task:
+        running(task, folder, connect_server.url)
         kill(task)
-    trigger, kept = deferred(folder, SLOW, number=2)
-    summary = resumed(folder, SLOW, kept, event_of(trigger), number=2)
+    trigger, kept = deferred(folder, slow, number=2)
+    summary = resumed(folder, slow, kept, event_of(trigger), number=2)
     assert summary["uri"].endswith("/1.json")
     assert rows() == ROWS
 

@@ -260,16 +260,19 @@ def test_the_end_of_a_deferred_statement_may_be_unknown(folder):
     assert record_of(folder) is not None
 
 
-def test_a_deferrable_retry_leaves_an_earlier_statement_to_the_triggerer(folder):
+def test_a_deferrable_retry_leaves_an_earlier_statement_to_the_triggerer(folder, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.provider.connect_operations.SECONDS_IN_WORKER", 0.5)
     with answering(hangs) as server:
         left_by_first(folder, server.url)
         retry = of_try(folder, server.url, 2, defers=True)
         with pytest.raises(LeftRunning) as left:
             retry.outcome_of_earlier(JOB, {})
         assert left.value.id == ID
-        assert server.calls == []
+        assert server.calls == ["reattach"]
         retry.stop()  # the user's, before the task is deferred
-        assert server.calls == ["interrupt"]
+        assert server.calls == ["reattach", "interrupt"]
+        server.reattach = succeeds
+        assert of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB, {}) == DONE
 
 
 def test_a_merge_that_may_run_again_waits_in_its_worker(folder, caplog):
