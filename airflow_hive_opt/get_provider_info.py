@@ -116,6 +116,7 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": "Hive Opt",
                 "python-modules": [
                     "airflow_hive_opt.triggers.application",
+                    "airflow_hive_opt.triggers.connect_statement",
                     "airflow_hive_opt.triggers.partitions",
                 ],
             }

@@ -228,7 +228,8 @@ def test_dag_files_do_not_load_pyspark():
         ("sensors.required_partitions", 55),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),
-        ("triggers.application", 14),
+        ("triggers.application", 15),
+        ("triggers.connect_statement", 6),
         ("metastores.thrift.metastore", 26),
         ("metastores.glue.metastore", 18),
         *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
@@ -241,10 +242,11 @@ def test_importing_an_operator_loads_few_modules(module, most):
     assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
 
 
-def test_a_triggerer_loads_nothing_else_to_follow_an_application():
+@pytest.mark.parametrize("module", ["application", "connect_statement"])
+def test_a_triggerer_loads_nothing_else_to_follow_what_runs_elsewhere(module):
     """It imports the trigger in its loop, where all triggers wait for that."""
     runner = "import airflow.jobs.triggerer_job_runner"
-    trigger = f"{runner}\nimport airflow_hive_opt.triggers.application"
+    trigger = f"{runner}\nimport airflow_hive_opt.triggers.{module}"
     assert modules_after(trigger) <= modules_after(runner)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow_hive_opt.documents.gates import Gates
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
+    from airflow_hive_opt.provider.connect_run import ConnectRun
 
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
 _OWN = ("application", "application_args", "name")
@@ -73,9 +75,9 @@ class StatementOperator(SparkSubmitOperator):
     :param partition_keys_of: a pruned table. The partitions of this table that the run reads become
         keys of the asset events of this task's ``outlets``, one event for each key. Events with
         keys start only DAGs with a partitioned schedule. Needs Airflow 3.3.
-    :param deferrable: wait for an application in cluster mode in the triggerer, without a worker's
-        slot. Elsewhere the task waits in its worker, and the log says why. Default: ``[operators]
-        default_deferrable``.
+    :param deferrable: wait in the triggerer, without a worker's slot: for an application in cluster
+        mode, or for a statement that writes on a Spark Connect server. Elsewhere the task waits in
+        its worker, and the log says why. Default: ``[operators] default_deferrable``.
     """
 
     stages: ClassVar[StagesName]
@@ -164,6 +166,17 @@ class StatementOperator(SparkSubmitOperator):
 
         return self.finish(context, outcome_after_wait(self, event, submitted))
 
+    def resume_statement(
+        self, context: Context, event: dict[str, Any], begun: dict[str, Any]
+    ) -> Any:
+        """Goes on once the triggerer has followed the statement on a Spark Connect server."""
+        from airflow_hive_opt.provider.connect_deferral import outcome_after_wait
+
+        self._deployment = place = deployment_of(self.conn_id)
+        with self._over_connect(context, place) as run:
+            outcome = outcome_after_wait(self, run, event, begun)
+        return self.execute(context) if outcome is None else self.finish(context, outcome)
+
     def finish(self, context: Context, outcome: Outcome) -> Any:
         """Publishes the outcome and returns the summary; raises what the outcome asks for."""
         self.summary = outcome.summary
@@ -209,12 +222,10 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
-        if place.kind != "submitted" and self.deferrable and job.stages != "keys":
-            connect = place.kind == "connect"
-            why = "the worker has the session" if connect else "Spark runs in the worker"
-            self.log.info(NOT_DEFERRED, why)
         if place.kind == "connect":
             return self._run_over_connect(context, job, place)
+        if place.kind == "embedded" and self.deferrable and job.stages != "keys":
+            self.log.info(NOT_DEFERRED, "Spark runs in the worker")
         prepared = self.prepared(context, job, place)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
@@ -276,14 +287,29 @@ class StatementOperator(SparkSubmitOperator):
 
     def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server."""
-        from airflow_hive_opt.provider.connect_run import ConnectRun
+        from airflow_hive_opt.provider.connect_deferral import defers, wait
+        from airflow_hive_opt.spark.session.left_running import LeftRunning
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
-        run = ConnectRun(context, self.attempt_path(context), place.address)
+        with self._over_connect(context, place, defers(self, job)) as run:
+            try:
+                return run.outcome(job, given, lambda: self.prepared(context, job, place))
+            except LeftRunning as left:
+                run.raise_if_stopped()
+                wait(self, context, place.address, left.id)
+                raise
+
+    @contextmanager
+    def _over_connect(
+        self, context: Context, place: Deployment, defers: bool = False
+    ) -> Iterator[ConnectRun]:
+        from airflow_hive_opt.provider.connect_run import ConnectRun
+
+        run = ConnectRun(context, self.attempt_path(context), place.address, defers)
         self._interrupt = run.interrupt
         try:
             with start_errors(f"connection {self.conn_id!r}: "):
-                return run.outcome(job, given, lambda: self.prepared(context, job, place))
+                yield run
         finally:
             self._interrupt = None
 

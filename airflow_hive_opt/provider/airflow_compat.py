@@ -131,6 +131,8 @@ else:
     RESUMES = issubclass(SparkSubmitOperator, ResumableJobMixin)
 """Whether a retry can follow the application of the attempt before it."""
 
+TRIGGERS_ARE_KILLED = hasattr(BaseTrigger, "on_kill")
+"""Whether a trigger hears that a user has stopped its task, which it does since Airflow 3.3."""
 
 HAS_PAGES = find_spec("airflow.api_fastapi") is not None
 """Whether the API server mounts applications of plugins."""

@@ -1,9 +1,9 @@
 """The statement that a task has begun on a Spark Connect server, and the retry that finds it there.
 
-A record of the statement is stored before it begins: in Airflow's store of the task's state, and
-before Airflow 3.3 in a file, in the folder of the task's attempts. It is deleted when the statement
-has failed. The attempt that finds a record begins nothing before that statement has ended, and
-nothing at all if it has succeeded, or if nobody knows how it has ended.
+A record of the statement is stored before it begins, see ``operation_record``. It is deleted when
+the statement has failed. The attempt that finds a record begins nothing before that statement has
+ended, and nothing at all if it has succeeded, or if nobody knows how it has ended. An attempt that
+has waited for the statement in the triggerer finds the record too.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, remove
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
+from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.provider.without_stack import without_stack
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.documents.storage import StoragePath
@@ -26,29 +31,34 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_KEY = "spark_connect_operation"
-_FILE = "operation.json"
+SECONDS_IN_WORKER = 5.0
+"""How long a worker waits for a statement before it leaves it to the triggerer.
+
+Statements that end sooner are not worth a start of another process.
+"""
+
 _PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
 
 
 class ConnectOperations:
     """The record of one task instance; each attempt makes its own object.
 
-    ``path`` is the attempt's, ``url`` the server's.
+    ``path`` is the attempt's, ``url`` the server's. ``defers`` says that the attempt leaves a
+    statement that takes long to the triggerer.
     """
 
-    def __init__(self, context: Context, path: StoragePath, url: str) -> None:
+    def __init__(self, context: Context, path: StoragePath, url: str, defers: bool = False) -> None:
         from airflow_hive_opt.spark.session.connect import server_of
 
         instance: Any = context["ti"]
-        self._store = context.get("task_state_store")
-        self._file = path.with_name(_FILE)
+        self._record = OperationRecord(context, path)
         self._url, self._server = url, server_of(url)
         self._attempt = int(instance.try_number)
         self._cause = _cause(context)
         self._work = ""
+        self._defers = defers
         self._is_stopped = False
-        self._waits_for: OperationId | None = None  # an earlier attempt's
+        self._waits_for: OperationId | None = None  # not one that this process has begun
         self._own: RemoteOperation | None = None
 
     def outcome_of_earlier(self, job: Job, conf: Mapping[str, str]) -> Outcome | None:
@@ -59,9 +69,10 @@ class ConnectOperations:
         so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
         does not say that it has ended, or if this attempt is stopped, and ``AirflowFailException``
         if the server does not know how it has ended, or if the connection names another server now.
+        Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
-        found = self._stored()
+        found = self._record.read()
         if found is None:
             return None
         same = (found.work, found.cause) == (self._work, self._cause)
@@ -69,11 +80,9 @@ class ConnectOperations:
         if found.server != self._server and not found.has_succeeded:
             self._check_other_server(found)
             return None
-        ending = "succeeded" if found.has_succeeded else self._ended(found, follow=is_same)
-        log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
+        ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
-            self._finish(found, ending)
-            return found.outcome
+            return self._adopted(found)
         if ending == "unknown":
             self._check_unknown(found)
         elif ending == "succeeded" and found.cause == self._cause and found.work != self._work:
@@ -83,20 +92,51 @@ class ConnectOperations:
                 "theirs",
                 found.attempt,
             )
-        self._forget(found)
+        self._record.forget(found)
+        self._release(found)
         self.raise_if_stopped()
         return None
 
-    def begins(self, found: OperationId, outcome: Outcome) -> None:
+    def outcome_after_wait(self, waited_for: OperationId, has_succeeded: bool) -> Outcome | None:
+        """The outcome of an operation for which the triggerer has waited.
+
+        ``has_succeeded``: the triggerer knows that it has. Returns ``None`` if the attempt has its
+        work still to do: the operation never began, or an earlier attempt's has failed. Raises what
+        :meth:`outcome_of_earlier` raises.
+        """
+        found = self._record.read()
+        if found is None or found.id != waited_for:
+            message = (
+                "there is no record any more of the statement that this task has waited for on the "
+                f"Spark Connect server {self._server}: it may have written. Look at the table, "
+                "then clear the task to run the statement again"
+            )
+            raise without_stack(AirflowFailException(message))
+        if found.server != self._server and not (has_succeeded or found.has_succeeded):
+            self._check_other_server(found)
+        ending, failure = self._ended(found, True, has_succeeded)
+        if ending == "succeeded":
+            return self._adopted(found)
+        if ending == "unknown":
+            self._check_unknown(found)
+        self._record.forget(found)
+        self._release(found)
+        self.raise_if_stopped()
+        if ending == "not begun" or found.attempt < self._attempt:
+            return None
+        return _failed(found.outcome, failure)
+
+    def begins(self, found: OperationId, outcome: Outcome) -> float | None:
         """Stores an operation before it begins; ``outcome`` is that of a success.
 
-        Raises ``DescriptorError``, also if another attempt has begun an operation meanwhile, and
-        ``AirflowException`` if this attempt is stopped.
+        Returns after how many seconds this process leaves it to the triggerer; ``None``: it waits
+        itself. Raises ``DescriptorError``, also if another attempt has begun an operation
+        meanwhile, and ``AirflowException`` if this attempt is stopped.
         """
         from airflow_hive_opt.documents.remote_operation import RemoteOperation
 
         self.raise_if_stopped()
-        other = self._stored()
+        other = self._record.read()
         if other is not None and other.id.session != found.session:
             raise DescriptorError(
                 f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
@@ -104,9 +144,13 @@ class ConnectOperations:
             )
         who = (self._attempt, self._work, self._cause)
         record = RemoteOperation(self._server, found, *who, outcome)
-        self._write(record)
+        self._record.write(record)
         self._own = record
         self.raise_if_stopped()  # its handler may have run meanwhile
+        if self._defers and SOURCE_CHANGED in (outcome.statement or ""):
+            log.info(NOT_DEFERRED, "the statement may have to run again without its keys")
+            return None
+        return SECONDS_IN_WORKER if self._defers else None
 
     def mark_stopped(self) -> None:
         """Lets no operation of this attempt begin any more."""
@@ -130,9 +174,12 @@ class ConnectOperations:
         Returns the outcome of a statement that has succeeded although ``run`` failed.
         """
         from airflow_hive_opt.documents.job import Status
+        from airflow_hive_opt.spark.session.left_running import LeftRunning
 
         try:
             outcome = run()
+        except LeftRunning:
+            raise
         except BaseException:
             self.stop_own()
             raise
@@ -171,6 +218,8 @@ class ConnectOperations:
             with left_operation(self._url, own.id, _PATIENCE) as left:
                 left.interrupt()
                 ending = left.ending()
+                if ending == "not begun":
+                    left.release_session()  # or it might still reach the server, and begin
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "
@@ -182,25 +231,40 @@ class ConnectOperations:
         self._finish(own, ending)
         return ending
 
-    def _ended(self, found: RemoteOperation, follow: bool) -> Ending:
-        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+    def _ended(
+        self, found: RemoteOperation, follow: bool, has_succeeded: bool = False
+    ) -> tuple[str, PySparkException | None]:
+        """How an operation has ended, and the error of one that has failed.
 
-        how = "waits until it has ended" if follow else "interrupts it"
-        log.info(
-            "try %d of this task has begun a statement on %s that may still run: this try %s",
-            found.attempt,
-            found.server,
-            how,
-        )
+        If it runs, waits for its end, or interrupts it unless this attempt is to ``follow`` it. A
+        deferrable attempt follows it for some seconds, and then raises ``LeftRunning``.
+        """
+        if has_succeeded or found.has_succeeded:
+            log.info("the statement of try %d has succeeded", found.attempt)
+            return "succeeded", None
+        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+        from airflow_hive_opt.spark.session.left_running import LeftRunning
+
+        if found.attempt < self._attempt or not follow:
+            log.info(
+                "try %d of this task has begun a statement on %s that may still run: this try %s",
+                found.attempt,
+                found.server,
+                "waits until it has ended" if follow else "interrupts it",
+            )
+        patience = SECONDS_IN_WORKER if follow and self._defers else None
         self._waits_for = found.id
         try:
-            with left_operation(self._url, found.id) as left:
+            with left_operation(self._url, found.id, patience) as left:
                 if not follow:
                     left.interrupt()
                 ending = left.ending()
-                left.release_session()
-                return ending
+            self._waits_for = None
+            log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
+            return ending, left.failure
         except NotEnded as error:
+            if patience is not None:
+                raise LeftRunning(found.id) from None
             message = (
                 f"try {found.attempt} of this task has begun a statement on the Spark Connect "
                 f"server {found.server}, and nothing shows that it has ended: {error}"
@@ -209,8 +273,21 @@ class ConnectOperations:
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
             self.stop()
             raise
-        finally:
-            self._waits_for = None
+
+    def _adopted(self, found: RemoteOperation) -> Outcome:
+        """The outcome of an operation that has succeeded."""
+        if not found.has_succeeded:
+            self._finish(found, "succeeded")
+            self._release(found)
+        return found.outcome
+
+    def _release(self, found: RemoteOperation) -> None:
+        """Ends the operation's session, once the record says all that the server would tell."""
+        if found.server == self._server:
+            from airflow_hive_opt.spark.session.connect_operation import left_operation
+
+            with left_operation(self._url, found.id, _PATIENCE) as left:
+                left.release_session()
 
     def _check_unknown(self, found: RemoteOperation) -> None:
         message = (
@@ -231,51 +308,31 @@ class ConnectOperations:
             why = "a statement beside it may double rows. Clear the task once that one has ended"
             raise without_stack(AirflowFailException(f"{message}: {why}"))
         log.warning("%s. Nothing shows whether that one has ended", message)
-        self._forget(found)
+        self._record.forget(found)
 
     def _finish(self, ended: RemoteOperation, ending: str) -> None:
         """Stores that an operation has ended; an error is only logged, as it may have written."""
         self._own = None
         try:
             if ending == "succeeded":
-                self._write(replace(ended, has_succeeded=True))
+                self._record.write(replace(ended, has_succeeded=True))
             elif ending != "unknown":
-                self._forget(ended)
+                self._record.forget(ended)
         except Exception as error:  # noqa: BLE001 - whatever it is
             log.warning("it can't be stored that the statement has ended: %s", error)
 
-    def _stored(self) -> RemoteOperation | None:
-        """The record; raises ``AirflowException`` if it can't be read."""
-        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
 
-        try:
-            if self._store is None:
-                return REMOTE_OPERATION.read(self._file)
-            text = self._store.get(_KEY)
-            return REMOTE_OPERATION.decode(str(text).encode()) if text else None
-        except NothingThereError:
-            return None
-        except DescriptorError as error:
-            message = f"nothing shows whether the statement of an earlier try has ended: {error}"
-            raise without_stack(AirflowException(message)) from None
+def _failed(outcome: Outcome, failure: PySparkException | None) -> Outcome:
+    """The outcome of a statement that has failed, as a task that has waited itself has it."""
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.documents.job import Outcome, Status
+    from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
-    def _write(self, record: RemoteOperation) -> None:
-        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
-
-        if self._store is None:
-            REMOTE_OPERATION.write(record, self._file)
-        else:
-            self._store.set(_KEY, REMOTE_OPERATION.text(record))
-
-    def _forget(self, found: RemoteOperation) -> None:
-        """Deletes the record if it is still that of this operation."""
-        now = self._stored()
-        if now is None or now.id != found.id:
-            return
-        if self._store is None:
-            remove(self._file)
-        else:
-            self._store.delete(_KEY)
+    if failure is None:
+        words = "the statement has failed on the server, which does not say why"
+        return Outcome(Status.FAILED, words, outcome.summary)
+    status = Status.REFUSED if is_refusal(failure) else Status.FAILED
+    return Outcome(status, in_words(failure), outcome.summary)
 
 
 def _cause(context: Context) -> str:

@@ -14,17 +14,21 @@ from airflow_hive_opt.spark.session.connect import from_handler, release, remote
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.remote_operation import OperationId
     from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.provider.embedded import Prepared
 
 
 class ConnectRun:
-    """One attempt. ``path`` is the attempt's, ``url`` the server's."""
+    """One attempt. ``path`` is the attempt's, ``url`` the server's.
 
-    def __init__(self, context: Context, path: StoragePath, url: str) -> None:
+    ``defers`` says that it leaves a statement that takes long to the triggerer.
+    """
+
+    def __init__(self, context: Context, path: StoragePath, url: str, defers: bool = False) -> None:
         self._url = url
-        self._operations = ConnectOperations(context, path, url)
+        self._operations = ConnectOperations(context, path, url, defers)
         self._session: SparkSession | None = None
 
     def outcome(
@@ -33,7 +37,7 @@ class ConnectRun:
         """Runs the job in a new session with the settings of ``conf``.
 
         ``prepared`` starts what needs no Spark. Raises what ``remote_session`` and
-        :meth:`ConnectOperations.outcome_of_earlier` raise.
+        :meth:`ConnectOperations.outcome_of_earlier` raise, such as ``LeftRunning``.
         """
         operations = self._operations
         if (done := operations.outcome_of_earlier(job, conf)) is not None:
@@ -51,13 +55,21 @@ class ConnectRun:
             finally:
                 self._session = None
 
+    def outcome_after_wait(self, waited_for: OperationId, has_succeeded: bool) -> Outcome | None:
+        """See :meth:`ConnectOperations.outcome_after_wait`."""
+        return self._operations.outcome_after_wait(waited_for, has_succeeded)
+
+    def raise_if_stopped(self) -> None:
+        """Raises ``AirflowException`` after :meth:`interrupt`."""
+        self._operations.raise_if_stopped()
+
     def interrupt(self) -> None:
         """Stops the work on the server, running and future; also for signal handlers."""
         self._operations.mark_stopped()
-        session = self._session
-        from_handler(self._operations.stop if session is None else lambda: self._end(session))
+        from_handler(self._end)
 
-    def _end(self, session: SparkSession) -> None:
+    def _end(self) -> None:
+        self._operations.stop()
         self._operations.stop_own()
-        if not self._operations.may_run():
+        if (session := self._session) is not None and not self._operations.may_run():
             release(session)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_hive_opt.provider.airflow_compat import (
     HAS_KUBERNETES_PROVIDER,
@@ -15,6 +15,9 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowNotFoundException,
     BaseHook,
 )
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.provider.airflow_compat import Connection
 
 # A connection that was made from a URI has the URI's scheme as its type.
 _SUBMITTED_TYPES = ("spark", "yarn", "k8s")
@@ -56,22 +59,25 @@ def deployment_of(conn_id: str | None) -> Deployment:
             raise AirflowFailException(NO_KUBERNETES_PROVIDER)
         return Deployment("submitted")
     if connection.conn_type == "spark_connect":
-        return Deployment("connect", _connect_url(conn_id, host))
+        return Deployment("connect", connect_url(connection))
     raise AirflowFailException(
         f"connection {conn_id!r} is of the type {connection.conn_type!r}: a statement runs on a "
         "'spark' connection (local, standalone, YARN or Kubernetes) or on a 'spark_connect' one"
     )
 
 
-def _connect_url(conn_id: str, host: str) -> str:
+def connect_url(connection: Connection) -> str:
+    """The URL of the Spark Connect server of a connection; raises ``AirflowFailException``."""
     if not HAS_SPARK_PROVIDER:
         raise AirflowFailException(NO_SPARK_PROVIDER)
     # imported late: only this type of connection needs it
     from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
-    if not re.fullmatch(r"(sc://)?[\w.-]+(:\d+)?", host):
+    if not re.fullmatch(r"(sc://)?[\w.-]+(:\d+)?", connection.host or ""):
         raise AirflowFailException(
-            f"connection {conn_id!r} names no Spark Connect server: its host must be a host's name "
-            "or sc://name, its port a number"
+            f"connection {connection.conn_id!r} names no Spark Connect server: its host must be a "
+            "host's name or sc://name, its port a number"
         )
-    return str(SparkConnectHook(conn_id).get_connection_url())
+    hook: Any = SparkConnectHook(connection.conn_id)
+    hook.get_connection = lambda _: connection  # its own would block the loop of a triggerer
+    return str(hook.get_connection_url())

@@ -121,6 +121,20 @@ def may_insert(sql: str) -> bool:
     return _INSERT.match(sql) is not None
 
 
+def writes_rows(sql: str) -> bool:
+    """Whether the statement computes rows and writes them; false if its text can't be parsed.
+
+    >>> writes_rows("INSERT INTO r SELECT 1"), writes_rows("CREATE TABLE r AS SELECT 1 FROM u")
+    (True, True)
+    >>> writes_rows("DELETE FROM r WHERE a = 1"), writes_rows("SELECT 1")
+    (True, False)
+    >>> writes_rows("CREATE VIEW v AS SELECT 1"), writes_rows("FROM a INSERT INTO b SELECT 1")
+    (False, True)
+    """
+    tree = tree_of(sql)
+    return may_insert(sql) or (isinstance(tree, (*_WRITING, *_CHANGING)) and not reads_no_rows(sql))
+
+
 @dataclass(frozen=True)
 class Mentions:
     """The nodes of a statement that name tables and views, in the order of the text.

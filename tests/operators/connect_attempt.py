@@ -1,7 +1,7 @@
 """Attempts of one task on a Spark Connect server: in this process, or in one that is killed.
 
-``python -m tests.operators.connect_attempt FOLDER SQL TRY`` runs an attempt as Airflow does: when
-it gets SIGTERM, it calls ``on_kill`` and goes on.
+``python -m tests.operators.connect_attempt FOLDER SQL TRY [SECONDS]`` runs an attempt as Airflow
+does: when it gets SIGTERM, it calls ``on_kill`` and goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider import connect_operations
 
 
 class Store:
@@ -68,7 +69,7 @@ def context(
     return {**found, "task_state_store": Store(folder)} if folder.name == "store" else found
 
 
-def made(folder: Path, sql: str) -> MapJoinPruneOperator:
+def made(folder: Path, sql: str, **options: Any) -> MapJoinPruneOperator:
     """The task's operator, on the connection ``server``."""
     return MapJoinPruneOperator(
         task_id="t",
@@ -77,6 +78,7 @@ def made(folder: Path, sql: str) -> MapJoinPruneOperator:
         descriptor_path=str(folder),
         local_task="spark",
         conf={"spark.sql.shuffle.partitions": "1"},
+        **options,
     )
 
 
@@ -90,9 +92,15 @@ def record_of(folder: Path) -> bytes | None:
 
 
 @contextmanager
-def first_attempt(folder: Path, sql: str, number: int = 1) -> Iterator[subprocess.Popen]:
-    """The first attempt, or that of another number, as another process; it is killed at the end."""
-    command = [sys.executable, "-m", __name__, str(folder), sql, str(number)]
+def first_attempt(
+    folder: Path, sql: str, number: int = 1, seconds: float | None = None
+) -> Iterator[subprocess.Popen]:
+    """The first attempt, or that of another number, as another process; it is killed at the end.
+
+    If ``seconds`` are given, it is deferred after so many of its statement.
+    """
+    given = [] if seconds is None else [str(seconds)]
+    command = [sys.executable, "-m", __name__, str(folder), sql, str(number), *given]
     with (folder / ("first.log" if number == 1 else f"{number}.log")).open("w") as log:
         task = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
         try:
@@ -102,9 +110,11 @@ def first_attempt(folder: Path, sql: str, number: int = 1) -> Iterator[subproces
             task.wait()
 
 
-def main(folder: str, sql: str, number: str) -> None:
+def main(folder: str, sql: str, number: str, seconds: str = "") -> None:
     """Runs the attempt."""
-    operator = made(Path(folder), sql)
+    if seconds:
+        connect_operations.SECONDS_IN_WORKER = float(seconds)
+    operator = made(Path(folder), sql, deferrable=bool(seconds))
     signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
     operator.execute(context(Path(folder), int(number)))
 

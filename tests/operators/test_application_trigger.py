@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_hive_opt.provider.applications import cluster, following
-from airflow_hive_opt.triggers import application
+from airflow_hive_opt.triggers import application, remote_work
 from airflow_hive_opt.triggers.application import ApplicationTrigger
 from tests.operators.rest_servers import rest_servers
 
@@ -140,7 +140,7 @@ def killed(made, state):
             await cluster.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(application, "state_of_task", state_of_task)
+        patch.setattr(remote_work, "state_of_task", state_of_task)
         in_its_own_loop(run())
 
 
@@ -214,26 +214,29 @@ def test_many_triggers_wait_in_one_loop_that_none_of_them_blocks():
     assert max(turns) < 0.5, sorted(turns)[-5:]
 
 
+def killed_again_and_again(made):
+    """Airflow cancels the stop, as its triggerer does each second until the trigger has ended."""
+    made.task_instance = SimpleNamespace(task_id="t")
+
+    async def state_of_task(_):
+        await asyncio.sleep(0.3)
+        return "failed"
+
+    async def run():
+        killing = asyncio.ensure_future(made.on_kill())
+        for _ in range(10):
+            await asyncio.sleep(0.05)
+            killing.cancel()
+        while remote_work._STOPPING:
+            await asyncio.sleep(0.01)
+        await cluster.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote_work, "state_of_task", state_of_task)
+        in_its_own_loop(run())
+
+
 def test_a_stop_goes_on_although_airflow_cancels_it_again_and_again():
-    """As its triggerer does each second until the trigger has ended."""
     with rest_servers("RUNNING") as servers:
-        made = trigger("yarn", servers)
-        made.task_instance = SimpleNamespace(task_id="t")
-
-        async def state_of_task(_):
-            await asyncio.sleep(0.3)
-            return "failed"
-
-        async def run():
-            killing = asyncio.ensure_future(made.on_kill())
-            for _ in range(10):
-                await asyncio.sleep(0.05)
-                killing.cancel()
-            while application._STOPPING:
-                await asyncio.sleep(0.01)
-            await cluster.close()
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(application, "state_of_task", state_of_task)
-            in_its_own_loop(run())
+        killed_again_and_again(trigger("yarn", servers))
         assert servers.kills == 1

@@ -18,8 +18,10 @@ if Version("4.0") > SPARK:
 
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import OperationId
-from airflow_hive_opt.provider.connect_operations import ConnectOperations
+from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
+from airflow_hive_opt.spark.session.left_running import LeftRunning
 from tests.operators.connect_attempt import context, record_of
 from tests.services.answering_connect import answering, hangs, is_lacking, refuses, runs, succeeds
 
@@ -44,8 +46,9 @@ def folder(tmp_path):
     return found
 
 
-def of_try(folder, url, number, **fields):
-    return ConnectOperations(context(folder, number, **fields), folder / f"{number}.json", url)
+def of_try(folder, url, number, defers=False, **fields):
+    found = context(folder, number, **fields)
+    return ConnectOperations(found, folder / f"{number}.json", url, defers)
 
 
 def left_by_first(folder, url, job=JOB, conf=None):
@@ -169,8 +172,9 @@ def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
 def test_a_stop_between_record_and_statement_begins_nothing(folder):
     with answering(NEVER_THERE) as server:
         stopped = of_try(folder, server.url, 1)
-        write = stopped._store.set
-        stopped._store.set = lambda *given: (write(*given), stopped.mark_stopped())
+        store = stopped._record._store
+        write = store.set
+        store.set = lambda *given: (write(*given), stopped.mark_stopped())
         with pytest.raises(AirflowException, match="was stopped"):
             stopped.settled(lambda: stopped.begins(ID, DONE))
     assert record_of(folder) is None
@@ -217,3 +221,72 @@ def test_the_cause_is_that_of_the_task_alone(folder):
     """A context without a DAG run is enough."""
     found = {"ti": SimpleNamespace(try_number=1, max_tries=3)}
     assert ConnectOperations(found, folder / "1.json", "sc://here")._cause == "3"
+
+
+def test_a_statement_that_the_triggerer_saw_succeed_is_not_asked_about(folder):
+    with answering(GONE) as server:
+        left_by_first(folder, server.url)
+        for number in (1, 2):  # also the next attempt, if this one dies
+            assert of_try(folder, server.url, number).outcome_after_wait(ID, True) == DONE
+        assert server.calls == []
+
+
+def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(folder):
+    with answering(FAILED) as server:
+        left_by_first(folder, server.url)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, False)
+    assert found.status is Status.FAILED
+    assert "[DIVIDE_BY_ZERO] Division by zero." in found.message
+    assert record_of(folder) is None
+
+
+@pytest.mark.parametrize(("number", "answer"), [(1, NEVER_THERE), (2, NEVER_THERE), (2, FAILED)])
+def test_a_deferred_attempt_has_its_work_still_to_do(folder, number, answer):
+    with answering(answer) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, number).outcome_after_wait(ID, False) is None
+    assert record_of(folder) is None
+
+
+def test_a_deferred_attempt_without_a_record_begins_nothing(folder):
+    with answering(succeeds) as server:
+        with pytest.raises(AirflowFailException, match="no record any more"):
+            of_try(folder, server.url, 1).outcome_after_wait(ID, True)
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowFailException, match="no record any more"):
+            of_try(folder, server.url, 1).outcome_after_wait(replace(ID, operation="1"), True)
+    assert record_of(folder) is not None
+
+
+def test_the_end_of_a_deferred_statement_may_be_unknown(folder):
+    with answering(GONE) as server:
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
+            of_try(folder, server.url, 1).outcome_after_wait(ID, False)
+    assert record_of(folder) is not None
+
+
+def test_a_deferrable_retry_leaves_an_earlier_statement_to_the_triggerer(folder, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.provider.connect_operations.SECONDS_IN_WORKER", 0.5)
+    with answering(hangs) as server:
+        left_by_first(folder, server.url)
+        retry = of_try(folder, server.url, 2, defers=True)
+        with pytest.raises(LeftRunning) as left:
+            retry.outcome_of_earlier(JOB, {})
+        assert left.value.id == ID
+        assert server.calls == ["reattach"]
+        retry.stop()  # the user's, before the task is deferred
+        assert server.calls == ["reattach", "interrupt"]
+        server.reattach = succeeds
+        assert of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB, {}) == DONE
+
+
+def test_a_merge_that_may_run_again_waits_in_its_worker(folder, caplog):
+    caplog.set_level(logging.INFO)
+    with answering(succeeds) as server:
+        first = of_try(folder, server.url, 1, defers=True)
+        assert first.begins(ID, DONE) == SECONDS_IN_WORKER
+        checked = replace(DONE, statement=f"MERGE INTO t ... raise_error('{SOURCE_CHANGED}')")
+        assert first.begins(ID, checked) is None
+        assert of_try(folder, server.url, 1).begins(ID, DONE) is None
+    assert "may have to run again without its keys" in caplog.text

@@ -24,7 +24,6 @@ from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
 from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
-from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
@@ -321,11 +320,3 @@ def test_a_submission_that_is_to_wait_is_not_deferred(monkeypatch, tmp_path, cap
     made = operator(tmp_path, conf={"spark.yarn.submit.waitAppCompletion": "true"})
     assert made.execute(context(store=Store()))["kept"] == 1
     assert "conf sets spark.yarn.submit.waitAppCompletion=true" in capsys.readouterr().out
-
-
-def test_a_task_over_spark_connect_says_that_it_keeps_its_slot(monkeypatch, tmp_path, capsys):
-    document = {"conn_type": "spark_connect", "host": "sc://127.0.0.1", "port": 1}
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
-    monkeypatch.setattr(MapJoinPruneOperator, "_run_over_connect", lambda *_: DONE)
-    assert operator(tmp_path, local_task="spark").execute(context())["kept"] == 1
-    assert "keeps its slot while it waits: the worker has the session" in capsys.readouterr().out

@@ -88,10 +88,10 @@ class Answering(base_pb2_grpc.SparkConnectServiceServicer):
 
 
 @contextmanager
-def answering(reattach: Answer, status: Answer = is_lacking) -> Iterator[Answering]:
-    """Runs the server for the block."""
+def answering(reattach: Answer, status: Answer = is_lacking, most: int = 8) -> Iterator[Answering]:
+    """Runs the server for the block; it answers ``most`` calls at once."""
     found = Answering(reattach, status)
-    server = grpc.server(ThreadPoolExecutor(8))
+    server = grpc.server(ThreadPoolExecutor(most))
     base_pb2_grpc.add_SparkConnectServiceServicer_to_server(found, server)
     found.url = f"sc://{HOST}:{server.add_insecure_port(f'{HOST}:0')}"
     server.start()

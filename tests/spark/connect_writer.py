@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.spark.session.connect import remote_session
-from airflow_hive_opt.spark.session.connect_operation import kept
+from airflow_hive_opt.spark.session.kept_operation import kept
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 T = TypeVar("T")
 SECONDS_TO_STOP = 25.0
-"""For a user's stop."""
+"""For a user's stop of a task that waits itself."""
 
 _PATIENCE = 3600.0  # seconds without an answer, after which nobody knows whether it runs
 _LOOKS_UNTIL_GONE = 3  # a server that has just started may not know its applications yet

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
-Begins = Optional[Callable[[OperationId, Outcome], None]]
+Begins = Optional[Callable[[OperationId, Outcome], Optional[float]]]
 """Gets an operation before it begins, and the outcome of the run if it succeeds.
 
-If it raises an error, the operation does not begin.
+Returns after how many seconds the run leaves the operation to the server and raises
+``LeftRunning``; ``None``: it waits for its end. If it raises an error, the operation does not
+begin.
 """
 
 
@@ -31,7 +33,7 @@ def kept_for_retry(
     """
     if begins is None:
         return nullcontext()
-    from airflow_hive_opt.spark.session.connect_operation import kept  # needs gRPC
+    from airflow_hive_opt.spark.session.kept_operation import kept  # needs gRPC
 
     done = Outcome(
         *(Status.DONE, headline(report.descriptor), report.summary()),
@@ -39,8 +41,9 @@ def kept_for_retry(
         token=job.token,
     )
 
-    def told(found: OperationId) -> None:
-        begins(found, done)
+    def told(found: OperationId) -> float | None:
+        seconds = begins(found, done)
         keep_report(report, path)
+        return seconds
 
     return kept(session, told)

@@ -1,9 +1,8 @@
-"""An operation of a Spark Connect server: kept there, and found again by another process.
+"""An operation of a Spark Connect server, found again by a process that has not begun it.
 
 The server runs an operation in a thread of its own, also without a client. The last response that
-it makes says that this thread is done, so that nothing of the statement can happen after it.
-PySpark's client releases each response that it has read. ``kept`` prevents that, and another client
-can then read all responses from the first one on, up to the last.
+it makes says that this thread is done, so that nothing of the statement can happen after it. If the
+operation was begun as in ``kept_operation``, any client can read all responses, up to the last.
 
 From Spark 4.2 on, the server also tells how an operation has ended of which it has given up the
 responses, as it does five minutes after the client has gone
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo
 from grpc_status import rpc_status
+from pyspark.errors.exceptions.connect import convert_exception
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
@@ -29,7 +29,7 @@ from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.errors import PySparkException
 
 log = logging.getLogger(__name__)
 
@@ -61,47 +61,6 @@ class NotEnded(Exception):
 
 
 @contextmanager
-def kept(session: SparkSession, begins: Callable[[OperationId], None]) -> Iterator[None]:
-    """Until the session ends, the server keeps what it knows of the first operation of the block.
-
-    ``begins`` gets its ID before the server gets the operation. If it fails, the operation does not
-    begin.
-    """
-    client: Any = session.client
-    stub = client._stub
-    client._stub = _Keeping(stub, begins)
-    try:
-        yield
-    finally:
-        client._stub = stub
-
-
-class _Keeping:
-    """The calls to a server, without those by which it forgets the first operation's responses."""
-
-    def __init__(self, stub: Any, begins: Callable[[OperationId], None]) -> None:
-        self._stub = stub
-        self._begins = begins
-        self._first = ""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stub, name)
-
-    def ExecutePlan(self, request: Any, **options: Any) -> Any:  # noqa: N802 - as the server calls it
-        if not self._first:
-            user, operation = request.user_context.user_id, request.operation_id
-            of_server = request.client_observed_server_side_session_id
-            self._begins(OperationId(user, request.session_id, operation, of_server))
-            self._first = operation
-        return self._stub.ExecutePlan(request, **options)
-
-    def ReleaseExecute(self, request: Any, **options: Any) -> Any:  # noqa: N802 - as the server calls it
-        if request.operation_id == self._first:
-            return None
-        return self._stub.ReleaseExecute(request, **options)
-
-
-@contextmanager
 def left_operation(
     url: str, found: OperationId, patience: float | None = None
 ) -> Iterator[LeftOperation]:
@@ -121,7 +80,12 @@ def _stub_of(channel: Any) -> Any:
 
 
 class LeftOperation:
-    """An operation that another client has begun; see :func:`left_operation`."""
+    """An operation that another client has begun; see :func:`left_operation`.
+
+    ``failure`` is the error of one that has failed, once :meth:`ending` has read it.
+    """
+
+    failure: PySparkException | None = None
 
     def __init__(
         self, channel: Any, metadata: Any, found: OperationId, until: float | None
@@ -181,6 +145,7 @@ class LeftOperation:
                 elif not condition or condition.startswith("INVALID_HANDLE."):
                     raise NotEnded(str(error)) from None
                 else:  # the operation's own error is its last response
+                    self.failure = error.raised
                     return Ending.FAILED
 
     def _has_read_all(self, limit: float) -> bool:
@@ -264,8 +229,8 @@ class LeftOperation:
                         log.info("waiting for the statement that an earlier attempt has begun")
                 elif code is grpc.StatusCode.UNAVAILABLE and pauses:
                     time.sleep(min(pauses.pop(0), limit))
-                elif (condition := _condition(error)) or code in _NO_SUCH_CALL:
-                    raise _Refused(str(error.details()), condition, code) from None
+                elif (condition := condition_of(error)) or code in _NO_SUCH_CALL:
+                    raise _Refused(error, condition) from None
                 else:
                     raise NotEnded(f"the server does not say: {error.details()}") from None
 
@@ -273,24 +238,41 @@ class LeftOperation:
 class _Refused(Exception):
     """An error of Spark's server, with its condition, which is empty for a call that it lacks."""
 
-    def __init__(self, message: str, condition: str, code: Any) -> None:
-        super().__init__(message)
+    def __init__(self, error: Any, condition: str) -> None:
+        super().__init__(str(error.details()))
         self.condition = condition
-        self.code = code
+        self.code = error.code()
+        self.raised = _raised(error)
 
 
-def _condition(error: Any) -> str:
-    """The condition of an error that Spark raises, or its class; empty for another error.
-
-    A proxy's own errors, such as that of a token that has expired, may have details too.
-    """
-    status = rpc_status.from_call(error)
-    if status is None or not any(map(_is_of_spark, status.details)):
+def condition_of(error: Any) -> str:
+    """The condition of an error that Spark raises, or its class; empty for another error."""
+    if (told := _told_by_spark(error)) is None:
         return ""
-    found = _CONDITION.search(status.message)
+    found = _CONDITION.search(told[0])
     return found[1] if found else "of another kind"
 
 
-def _is_of_spark(detail: Any) -> bool:
+def _raised(error: Any) -> PySparkException | None:
+    """Spark's error as PySpark's client raises it; ``None`` for another error."""
+    told = _told_by_spark(error)
+    return None if told is None else convert_exception(told[1], told[0], None)
+
+
+def _told_by_spark(error: Any) -> tuple[str, ErrorInfo] | None:
+    """The message of an error that Spark raises, and what it says of itself.
+
+    A proxy's own errors, such as that of a token that has expired, may have details too.
+    """
+    try:
+        status = rpc_status.from_call(error)
+    except ValueError:  # its parts contradict each other, as Spark's never do
+        return None
     info = ErrorInfo()
+    if status is None or not any(_is_of_spark(detail, info) for detail in status.details):
+        return None
+    return status.message, info
+
+
+def _is_of_spark(detail: Any, info: ErrorInfo) -> bool:
     return bool(detail.Unpack(info)) and info.domain == "org.apache.spark"

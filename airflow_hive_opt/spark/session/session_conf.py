@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.left_running import LeftRunning
 from airflow_hive_opt.spark.session.spark_compat import is_known_setting, settings_of
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Applies ``conf`` for the block and then restores the session's settings.
 
     An error while restoring is only logged: the block may have written rows, so it must not fail.
+    A statement that the block has left to its server keeps its settings, and its session.
     """
     before = {name: session.conf.get(name) if is_set(session, name) else None for name in conf}
     try:
         for name, value in conf.items():
             session.conf.set(name, value)
         yield
+    except LeftRunning:
+        before = {}
+        raise
     finally:
         try:
             for name, old in before.items():

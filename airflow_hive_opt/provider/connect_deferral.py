@@ -1,0 +1,80 @@
+"""The wait for a statement on a Spark Connect server in the triggerer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.job import Outcome, Stages, Status
+from airflow_hive_opt.documents.remote_operation import OperationId
+from airflow_hive_opt.operators.arguments import NOT_DEFERRED
+from airflow_hive_opt.provider.airflow_compat import TRIGGERS_ARE_KILLED, DecoratedOperator
+from airflow_hive_opt.provider.applications.deferral import deadline
+from airflow_hive_opt.provider.outcome import masked
+from airflow_hive_opt.spark.session.connect import server_of
+from airflow_hive_opt.statement.tables import writes_rows
+from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.provider.connect_run import ConnectRun
+
+_LATE = "its execution_timeout was over, so the statement was stopped"
+
+
+def defers(operator: Any, job: Job) -> bool:
+    """Whether the triggerer may wait for the job's statement; else logs why it can't."""
+    if not operator.deferrable or job.stages is Stages.KEYS:
+        return False
+    if (why := _why_not(job)) is not None:
+        operator.log.info(NOT_DEFERRED, why)
+    return why is None
+
+
+def _why_not(job: Job) -> str | None:
+    if not TRIGGERS_ARE_KILLED:
+        return "this needs Airflow 3.3"
+    if job.stages is Stages.LOCAL_TASK:
+        return "over Spark Connect, a local task reads its keys into the worker"
+    if not writes_rows(job.statement):
+        return "over Spark Connect, only a statement that writes goes on without its worker"
+    return None
+
+
+def wait(operator: Any, context: Context, url: str, found: OperationId) -> None:
+    """Waits in the triggerer: raises ``TaskDeferred``."""
+    operator.log.info("the triggerer waits for the statement on %s", server_of(url))
+    until = deadline(context, operator.execution_timeout)
+    # Airflow's database keeps this. Other operators render their statement again.
+    is_function = isinstance(operator, DecoratedOperator)
+    sql = masked(operator.sql) if is_function else None
+    operator.defer(
+        trigger=ConnectStatementTrigger(
+            operator.conn_id,
+            server_of(url),
+            found.user,
+            found.session,
+            found.operation,
+            until,
+        ),
+        method_name="resume_statement",
+        kwargs={"begun": {"sql": sql, **asdict(found)}},
+    )
+
+
+def outcome_after_wait(
+    operator: Any, run: ConnectRun, event: dict[str, Any], begun: dict[str, Any]
+) -> Outcome | None:
+    """The outcome of the statement that :func:`wait` has waited for.
+
+    ``None`` if the attempt has its work still to do. The statement of a decorated function is set
+    again. Raises what :meth:`ConnectRun.outcome_after_wait` raises.
+    """
+    sql = begun["sql"]
+    found = OperationId(**{name: begun[name] for name in begun if name != "sql"})
+    outcome = run.outcome_after_wait(found, event["how"] == "succeeded")
+    operator.sql = sql or operator.sql
+    if outcome is not None and outcome.status is Status.FAILED and event["how"] == "late":
+        return replace(outcome, message=_LATE)
+    return outcome
