@@ -32,7 +32,8 @@ class RemoteOperation:
     - ``server`` is the server's host and port, and ``attempt`` the number of the try that has begun
       the operation.
     - ``work`` is the digest of the attempt's job, and ``cause`` what a retry has in common with the
-      attempt before it, but a task that somebody has cleared has not.
+      attempt before it, but a task that somebody has cleared has not. Records of all versions have
+      ``cause``.
     - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
       has.
     """
@@ -46,4 +47,4 @@ class RemoteOperation:
     has_succeeded: bool = False
 
 
-REMOTE_OPERATION = Format("remote operation", 1, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 2, RemoteOperation)

@@ -164,6 +164,7 @@ class StatementOperator(SparkSubmitOperator):
         """Goes on once the triggerer has followed the application to its end."""
         from airflow_hive_opt.provider.applications.cluster_run import outcome_after_wait
 
+        mask_secret(dict(self.parameters or {}))
         return self.finish(context, outcome_after_wait(self, event, submitted))
 
     def resume_statement(
@@ -172,6 +173,7 @@ class StatementOperator(SparkSubmitOperator):
         """Goes on once the triggerer has followed the statement on a Spark Connect server."""
         from airflow_hive_opt.provider.connect_deferral import outcome_after_wait
 
+        mask_secret(dict(self.parameters or {}))
         self._deployment = place = deployment_of(self.conn_id)
         with self._over_connect(context, place) as run:
             outcome = outcome_after_wait(self, run, event, begun)
@@ -296,7 +298,7 @@ class StatementOperator(SparkSubmitOperator):
                 return run.outcome(job, given, lambda: self.prepared(context, job, place))
             except LeftRunning as left:
                 run.raise_if_stopped()
-                wait(self, context, place.address, left.id)
+                wait(self, context, run, place.address, left.id)
                 raise
 
     @contextmanager

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.job import Outcome, Stages, Status
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
-from airflow_hive_opt.provider.airflow_compat import TRIGGERS_ARE_KILLED, DecoratedOperator
-from airflow_hive_opt.provider.applications.deferral import deadline
+from airflow_hive_opt.provider.airflow_compat import (
+    TRIGGERS_ARE_KILLED,
+    AirflowFailException,
+    DecoratedOperator,
+)
+from airflow_hive_opt.provider.applications.deferral import deadline, stop_unless_followed
 from airflow_hive_opt.provider.outcome import masked
+from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.spark.session.connect import server_of
 from airflow_hive_opt.statement.tables import writes_rows
 from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
@@ -42,22 +47,17 @@ def _why_not(job: Job) -> str | None:
     return None
 
 
-def wait(operator: Any, context: Context, url: str, found: OperationId) -> None:
+def wait(operator: Any, context: Context, run: ConnectRun, url: str, found: OperationId) -> None:
     """Waits in the triggerer: raises ``TaskDeferred``."""
-    operator.log.info("the triggerer waits for the statement on %s", server_of(url))
+    server = server_of(url)
+    operator.log.info("the triggerer waits for the statement on %s", server)
     until = deadline(context, operator.execution_timeout)
     # Airflow's database keeps this. Other operators render their statement again.
     is_function = isinstance(operator, DecoratedOperator)
     sql = masked(operator.sql) if is_function else None
+    stop_unless_followed(f"the statement on {server}", run.interrupt, context, operator.log)
     operator.defer(
-        trigger=ConnectStatementTrigger(
-            operator.conn_id,
-            server_of(url),
-            found.user,
-            found.session,
-            found.operation,
-            until,
-        ),
+        trigger=ConnectStatementTrigger(operator.conn_id, server, **asdict(found), deadline=until),
         method_name="resume_statement",
         kwargs={"begun": {"sql": sql, **asdict(found)}},
     )
@@ -71,9 +71,18 @@ def outcome_after_wait(
     ``None`` if the attempt has its work still to do. The statement of a decorated function is set
     again. Raises what :meth:`ConnectRun.outcome_after_wait` raises.
     """
-    sql = begun["sql"]
-    found = OperationId(**{name: begun[name] for name in begun if name != "sql"})
-    outcome = run.outcome_after_wait(found, event["how"] == "succeeded")
+    sql = begun.get("sql")
+    try:
+        found = OperationId(**{name: begun[name] for name in begun if name != "sql"})
+    except TypeError:
+        message = (
+            "this task was deferred by another version of this package, so nothing shows how its "
+            "statement has ended. Look at the table, then clear the task to run the statement again"
+        )
+        raise without_stack(AirflowFailException(message)) from None
+    if event["how"] == "lost":
+        operator.log.warning("the triggerer could not follow the statement, so this worker waits")
+    outcome = run.outcome_after_wait(found, event)
     operator.sql = sql or operator.sql
     if outcome is not None and outcome.status is Status.FAILED and event["how"] == "late":
         return replace(outcome, message=_LATE)

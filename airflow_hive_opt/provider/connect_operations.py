@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
-from airflow_hive_opt.provider.operation_record import OperationRecord
+from airflow_hive_opt.provider.earlier_statement import (
+    check_other_server,
+    check_unknown,
+    check_unreadable,
+    failed_outcome,
+)
+from airflow_hive_opt.provider.operation_record import (
+    OperationRecord,
+    UnreadableRecord,
+    cause_of,
+)
+from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 
@@ -27,7 +38,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.spark.session.connect_operation import Ending
+    from airflow_hive_opt.spark.session.operation_protocol import Ending
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +49,7 @@ Statements that end sooner are not worth a start of another process.
 """
 
 _PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
+_SECONDS_TO_END = 60.0  # of a statement that was interrupted
 
 
 class ConnectOperations:
@@ -54,7 +66,7 @@ class ConnectOperations:
         self._record = OperationRecord(context, path)
         self._url, self._server = url, server_of(url)
         self._attempt = int(instance.try_number)
-        self._cause = _cause(context)
+        self._cause = cause_of(context)
         self._work = ""
         self._defers = defers
         self._is_stopped = False
@@ -72,19 +84,25 @@ class ConnectOperations:
         Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
-        found = self._record.read()
+        try:
+            found = self._record.read()
+        except UnreadableRecord as error:
+            check_unreadable(error, self._cause)
+            self._record.delete()
+            return None
         if found is None:
             return None
         same = (found.work, found.cause) == (self._work, self._cause)
         is_same = same and found.attempt < self._attempt
         if found.server != self._server and not found.has_succeeded:
-            self._check_other_server(found)
+            check_other_server(found, self._server, self._cause)
+            self._record.forget(found)
             return None
         ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
             return self._adopted(found)
         if ending == "unknown":
-            self._check_unknown(found)
+            check_unknown(found, self._cause)
         elif ending == "succeeded" and found.cause == self._cause and found.work != self._work:
             log.warning(
                 "the statement of try %d has succeeded, but this try has another statement, other "
@@ -97,12 +115,13 @@ class ConnectOperations:
         self.raise_if_stopped()
         return None
 
-    def outcome_after_wait(self, waited_for: OperationId, has_succeeded: bool) -> Outcome | None:
-        """The outcome of an operation for which the triggerer has waited.
+    def outcome_after_wait(
+        self, waited_for: OperationId, event: Mapping[str, Any]
+    ) -> Outcome | None:
+        """The outcome of an operation for which the triggerer has waited; ``event`` is its event.
 
-        ``has_succeeded``: the triggerer knows that it has. Returns ``None`` if the attempt has its
-        work still to do: the operation never began, or an earlier attempt's has failed. Raises what
-        :meth:`outcome_of_earlier` raises.
+        Returns ``None`` if the attempt has its work still to do: the operation never began, or an
+        earlier attempt's has failed. Raises what :meth:`outcome_of_earlier` raises.
         """
         found = self._record.read()
         if found is None or found.id != waited_for:
@@ -112,19 +131,22 @@ class ConnectOperations:
                 "then clear the task to run the statement again"
             )
             raise without_stack(AirflowFailException(message))
-        if found.server != self._server and not (has_succeeded or found.has_succeeded):
-            self._check_other_server(found)
-        ending, failure = self._ended(found, True, has_succeeded)
+        how = event["how"]
+        if found.server != self._server and not (how == "succeeded" or found.has_succeeded):
+            check_other_server(found, self._server, self._cause)
+            self._record.forget(found)
+            return None
+        ending, failure = self._ended(found, how != "late", how == "succeeded")
         if ending == "succeeded":
             return self._adopted(found)
-        if ending == "unknown":
-            self._check_unknown(found)
+        if ending == "unknown" and how != "failed":  # which the triggerer has still read
+            check_unknown(found, self._cause)
         self._record.forget(found)
         self._release(found)
         self.raise_if_stopped()
-        if ending == "not begun" or found.attempt < self._attempt:
+        if ending == "not begun" or (found.attempt < self._attempt and how != "late"):
             return None
-        return _failed(found.outcome, failure)
+        return failed_outcome(found.outcome, failure, event)
 
     def begins(self, found: OperationId, outcome: Outcome) -> float | None:
         """Stores an operation before it begins; ``outcome`` is that of a success.
@@ -143,7 +165,8 @@ class ConnectOperations:
                 "does not begin"
             )
         who = (self._attempt, self._work, self._cause)
-        record = RemoteOperation(self._server, found, *who, outcome)
+        text = outcome.statement and masked(outcome.statement)  # Airflow's pages show the record
+        record = RemoteOperation(self._server, found, *who, replace(outcome, statement=text))
         self._record.write(record)
         self._own = record
         self.raise_if_stopped()  # its handler may have run meanwhile
@@ -236,8 +259,9 @@ class ConnectOperations:
     ) -> tuple[str, PySparkException | None]:
         """How an operation has ended, and the error of one that has failed.
 
-        If it runs, waits for its end, or interrupts it unless this attempt is to ``follow`` it. A
-        deferrable attempt follows it for some seconds, and then raises ``LeftRunning``.
+        If it runs, waits for its end. Unless this attempt is to ``follow`` it, interrupts it and
+        waits for a minute. A deferrable attempt follows it for some seconds, and then raises
+        ``LeftRunning``.
         """
         if has_succeeded or found.has_succeeded:
             log.info("the statement of try %d has succeeded", found.attempt)
@@ -252,7 +276,9 @@ class ConnectOperations:
                 found.server,
                 "waits until it has ended" if follow else "interrupts it",
             )
-        patience = SECONDS_IN_WORKER if follow and self._defers else None
+        patience = None if follow else _SECONDS_TO_END
+        if follow and self._defers:
+            patience = SECONDS_IN_WORKER
         self._waits_for = found.id
         try:
             with left_operation(self._url, found.id, patience) as left:
@@ -263,7 +289,8 @@ class ConnectOperations:
             log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
             return ending, left.failure
         except NotEnded as error:
-            if patience is not None:
+            if follow and self._defers:
+                log.info("the triggerer waits for it: %s", error)
                 raise LeftRunning(found.id) from None
             message = (
                 f"try {found.attempt} of this task has begun a statement on the Spark Connect "
@@ -289,27 +316,6 @@ class ConnectOperations:
             with left_operation(self._url, found.id, _PATIENCE) as left:
                 left.release_session()
 
-    def _check_unknown(self, found: RemoteOperation) -> None:
-        message = (
-            f"the server {found.server} does not know how the statement that try {found.attempt} "
-            "of this task has begun has ended: it may have written, and may even still run"
-        )
-        if found.cause == self._cause:
-            why = "Look at the table, then clear the task to run the statement again"
-            raise without_stack(AirflowFailException(f"{message}. {why}"))
-        log.warning("%s. If it adds rows, look for rows that are there twice", message)
-
-    def _check_other_server(self, found: RemoteOperation) -> None:
-        message = (
-            f"try {found.attempt} of this task has begun a statement on the Spark Connect server "
-            f"{found.server}, but the connection names {self._server} now"
-        )
-        if found.cause == self._cause:
-            why = "a statement beside it may double rows. Clear the task once that one has ended"
-            raise without_stack(AirflowFailException(f"{message}: {why}"))
-        log.warning("%s. Nothing shows whether that one has ended", message)
-        self._record.forget(found)
-
     def _finish(self, ended: RemoteOperation, ending: str) -> None:
         """Stores that an operation has ended; an error is only logged, as it may have written."""
         self._own = None
@@ -320,26 +326,3 @@ class ConnectOperations:
                 self._record.forget(ended)
         except Exception as error:  # noqa: BLE001 - whatever it is
             log.warning("it can't be stored that the statement has ended: %s", error)
-
-
-def _failed(outcome: Outcome, failure: PySparkException | None) -> Outcome:
-    """The outcome of a statement that has failed, as a task that has waited itself has it."""
-    from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.documents.job import Outcome, Status
-    from airflow_hive_opt.spark.session.statement_errors import is_refusal
-
-    if failure is None:
-        words = "the statement has failed on the server, which does not say why"
-        return Outcome(Status.FAILED, words, outcome.summary)
-    status = Status.REFUSED if is_refusal(failure) else Status.FAILED
-    return Outcome(status, in_words(failure), outcome.summary)
-
-
-def _cause(context: Context) -> str:
-    """What a retry has in common with the attempt before it, and a cleared task has not.
-
-    Airflow raises ``max_tries`` when it clears a task. What it changes in the DAG run, it also
-    changes when somebody clears another task of the run.
-    """
-    instance: Any = context["ti"]
-    return str(getattr(instance, "max_tries", 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.job import Job, Outcome
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
@@ -55,9 +55,11 @@ class ConnectRun:
             finally:
                 self._session = None
 
-    def outcome_after_wait(self, waited_for: OperationId, has_succeeded: bool) -> Outcome | None:
+    def outcome_after_wait(
+        self, waited_for: OperationId, event: Mapping[str, Any]
+    ) -> Outcome | None:
         """See :meth:`ConnectOperations.outcome_after_wait`."""
-        return self._operations.outcome_after_wait(waited_for, has_succeeded)
+        return self._operations.outcome_after_wait(waited_for, event)
 
     def raise_if_stopped(self) -> None:
         """Raises ``AirflowException`` after :meth:`interrupt`."""

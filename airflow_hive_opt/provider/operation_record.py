@@ -6,9 +6,15 @@ task's attempts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, remove
+from airflow_hive_opt.documents.storage import (
+    DescriptorError,
+    NothingThereError,
+    read_bounded,
+    remove,
+)
 from airflow_hive_opt.provider.airflow_compat import AirflowException
 from airflow_hive_opt.provider.without_stack import without_stack
 
@@ -21,6 +27,18 @@ _KEY = "spark_connect_operation"
 _FILE = "operation.json"
 
 
+class UnreadableRecord(AirflowException):
+    """A record that can't be read; ``cause`` is its field of that name, if that can be read."""
+
+    def __init__(self, why: object, where: str, cause: str | None) -> None:
+        way_out = "clear the task" if cause is not None else f"delete {where}"
+        super().__init__(
+            f"nothing shows whether the statement of an earlier try has ended: {why}. Once it has "
+            f"ended, {way_out}"
+        )
+        self.cause = cause
+
+
 class OperationRecord:
     """The record of one task instance; ``path`` is an attempt's."""
 
@@ -29,19 +47,25 @@ class OperationRecord:
         self._file = path.with_name(_FILE)
 
     def read(self) -> RemoteOperation | None:
-        """The record, if there is one; raises ``AirflowException`` if it can't be read."""
+        """The record, if there is one; raises :class:`UnreadableRecord`."""
         from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
 
+        data = b""
         try:
-            if self._store is None:
-                return REMOTE_OPERATION.read(self._file)
-            text = self._store.get(_KEY)
-            return REMOTE_OPERATION.decode(str(text).encode()) if text else None
+            data = self._bytes()
+            return REMOTE_OPERATION.decode(data) if data else None
         except NothingThereError:
             return None
         except DescriptorError as error:
-            message = f"nothing shows whether the statement of an earlier try has ended: {error}"
-            raise without_stack(AirflowException(message)) from None
+            where = f"the file {self._file}" if self._store is None else f"{_KEY!r} from its state"
+            raise without_stack(UnreadableRecord(error, where, _cause_in(data))) from None
+
+    def _bytes(self) -> bytes:
+        from airflow_hive_opt.documents.format import MOST_BYTES
+
+        if self._store is None:
+            return read_bounded(self._file, MOST_BYTES, "the record")
+        return str(self._store.get(_KEY) or "").encode()
 
     def write(self, record: RemoteOperation) -> None:
         """Replaces the record; raises ``DescriptorError``, and what Airflow's store raises."""
@@ -55,9 +79,31 @@ class OperationRecord:
     def forget(self, found: RemoteOperation) -> None:
         """Deletes the record if it is still that of this operation."""
         now = self.read()
-        if now is None or now.id != found.id:
-            return
+        if now is not None and now.id == found.id:
+            self.delete()
+
+    def delete(self) -> None:
+        """Deletes the record."""
         if self._store is None:
             remove(self._file)
         else:
             self._store.delete(_KEY)
+
+
+def cause_of(context: Context) -> str:
+    """What a retry has in common with the attempt before it, and a cleared task has not.
+
+    Airflow raises ``max_tries`` when it clears a task. What it changes in the DAG run, it also
+    changes when somebody clears another task of the run.
+    """
+    instance: Any = context["ti"]
+    return str(getattr(instance, "max_tries", 0))
+
+
+def _cause_in(data: bytes) -> str | None:
+    """The cause in a record of any version of this package."""
+    try:
+        cause = json.loads(data)["cause"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return cause if isinstance(cause, str) else None

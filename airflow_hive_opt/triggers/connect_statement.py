@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class ConnectStatementTrigger(RemoteWorkTrigger):
     """Follows an operation until it has ended, or until ``deadline`` (ISO 8601) has passed.
 
-    ``user``, ``session`` and ``operation`` are its IDs on the ``server``, a host and a port. The
-    connection ``conn_id`` has the credentials. The trigger's one event says how it has ended.
+    ``user``, ``session``, ``operation`` and ``server_session`` are its IDs on the ``server``, a
+    host and a port. The connection ``conn_id`` has the credentials. The trigger's one event says
+    how it has ended. It has Spark's condition of an error, but not its words: Airflow logs an
+    event, and only a worker knows the secrets of the task's parameters.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
         user: str,
         session: str,
         operation: str,
+        server_session: str,
         deadline: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -37,6 +40,7 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
         self.user = user
         self.session = session
         self.operation = operation
+        self.server_session = server_session
         self.deadline = deadline
         self.work = f"the statement on the Spark Connect server {server}"
 
@@ -50,18 +54,32 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
                 "user": self.user,
                 "session": self.session,
                 "operation": self.operation,
+                "server_session": self.server_session,
                 "deadline": self.deadline,
             },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yields one event."""
+        """Yields one event. Whatever prevents the wait here, the task goes on in a worker."""
+        try:
+            event = await self._followed()
+        except Exception as error:  # noqa: BLE001 - such as a package that only workers have
+            kind = type(error).__name__
+            self.log.error("this triggerer can't follow %s: %s: %s", self.work, kind, error)
+            event = {"how": "lost"}
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    async def _followed(self) -> dict[str, Any]:
         follow = (await asyncio.to_thread(_following)).follow
         await self.ask_airflow_once()
         self.log.info("following %s", self.work)
         deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
-        how = await follow(self._connected, deadline, self.log)
-        yield TriggerEvent({"how": how.value})  # type: ignore[no-untyped-call]
+        ended = await follow(self._connected, deadline, self.log)
+        return {
+            "how": ended.how.value,
+            "condition": ended.condition,
+            "is_refused": ended.is_refused,
+        }
 
     async def stop_work(self) -> bool:
         """See ``RemoteWorkTrigger``."""
@@ -75,16 +93,12 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
         from airflow_hive_opt.provider.airflow_compat import connection_of
         from airflow_hive_opt.provider.connections import connect_url
         from airflow_hive_opt.spark.session.connect import server_of
-        from airflow_hive_opt.spark.session.connect_following import NoAnswer, followed
+        from airflow_hive_opt.spark.session.connect_following import CanNotFollow, followed
 
-        try:
-            url = await asyncio.to_thread(connect_url, await connection_of(self.conn_id))
-        except Exception as error:  # noqa: BLE001 - whatever Airflow raises
-            raise NoAnswer(f"connection {self.conn_id!r}: {error}") from None
+        url = await asyncio.to_thread(connect_url, await connection_of(self.conn_id))
         if server_of(url) != self.server:
-            raise NoAnswer(f"connection {self.conn_id!r} names {server_of(url)} now")
-        # whether the server was started again, the task finds out when it resumes
-        found = OperationId(self.user, self.session, self.operation, server_session="")
+            raise CanNotFollow(f"connection {self.conn_id!r} names {server_of(url)} now")
+        found = OperationId(self.user, self.session, self.operation, self.server_session)
         async with followed(url, found) as operation:
             yield operation
 

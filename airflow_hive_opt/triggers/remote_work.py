@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import abstractmethod
+from contextlib import suppress
 from typing import ClassVar
 
 from airflow_hive_opt.provider.triggerer import BaseTrigger, state_of_task
 
 SECONDS_TO_STOP = 25.0
 """For a user's stop."""
+
+_SECONDS_TO_ASK, _PAUSE = 20.0, 1.0  # while Airflow does not tell the task's state
 
 _STOPPING: set[asyncio.Future[None]] = set()
 """The stops that go on; an event loop does not keep its tasks alive."""
@@ -45,12 +49,17 @@ class RemoteWorkTrigger(BaseTrigger):
             self.log.info("another triggerer follows %s", self.work)
             return
         self.log.info("stopping %s", self.work)
-        if not await self.stop_work():
-            self.log.warning(
-                "%s may still run: nothing shows that it has been stopped. The task's next attempt "
-                "tries again before it starts",
-                self.work,
-            )
+        why: object = "nothing shows that it has been stopped"
+        try:
+            if await self.stop_work():
+                return
+        except Exception as error:  # noqa: BLE001 - such as a connection that is missing here
+            why = error
+        self.log.warning(
+            "%s may still run: %s. The task's next attempt tries again before it starts",
+            self.work,
+            why,
+        )
 
     async def ask_airflow_once(self) -> None:
         """Lets Airflow make its API in this triggerer, which takes seconds.
@@ -59,12 +68,19 @@ class RemoteWorkTrigger(BaseTrigger):
         """
         if not RemoteWorkTrigger._has_asked and self.task_instance is not None:
             RemoteWorkTrigger._has_asked = True
-            await self._task_waits()
+            with suppress(Exception):
+                await state_of_task(self.task_instance)
 
     async def _task_waits(self) -> bool:
         """Whether the task is deferred, or nobody can say."""
-        try:
-            return await state_of_task(self.task_instance) == "deferred"
-        except Exception as error:  # noqa: BLE001 - whatever Airflow raises
-            self.log.warning("%s goes on: the task's state is unknown: %s", self.work, error)
-            return True
+        until = time.monotonic() + _SECONDS_TO_ASK
+        while True:
+            try:
+                return await state_of_task(self.task_instance) == "deferred"
+            except Exception as error:  # noqa: BLE001 - whatever Airflow raises
+                if time.monotonic() >= until:
+                    self.log.warning(
+                        "%s goes on: the task's state is unknown: %s", self.work, error
+                    )
+                    return True
+            await asyncio.sleep(_PAUSE)

@@ -155,7 +155,8 @@ def test_a_users_stop_stops_the_application(kind, state):
 
 
 @pytest.mark.parametrize("state", ["deferred", RuntimeError("no answer")])
-def test_another_triggerer_that_takes_over_leaves_the_application_alone(state):
+def test_another_triggerer_that_takes_over_leaves_the_application_alone(state, monkeypatch):
+    monkeypatch.setattr(remote_work, "_SECONDS_TO_ASK", 0.0)
     with rest_servers("RUNNING") as servers:
         killed(trigger("yarn", servers), state)
         assert servers.asked == []

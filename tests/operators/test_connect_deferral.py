@@ -28,6 +28,7 @@ if Version("4.0") > SPARK or not TRIGGERS_ARE_KILLED:
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.provider import connect_operations
+from airflow_hive_opt.provider.applications import deferral
 from airflow_hive_opt.spark.session import connect_following
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
@@ -118,7 +119,7 @@ def resumed(folder, sql, kept, event, number=1):
 def test_a_deferred_statement_ends_as_one_for_which_the_worker_waits(rows, folder, tmp_path):
     trigger, kept = deferred(folder, SLOW)
     assert rows() == []
-    assert event_of(trigger) == {"how": "succeeded"}
+    assert event_of(trigger)["how"] == "succeeded"
     summary = resumed(folder, SLOW, kept, {"how": "succeeded"})
     assert rows() == ROWS
     assert (summary["kept"], summary["total"], summary["reason"]) == (3, 10, "PRUNED")
@@ -168,7 +169,7 @@ def test_a_deferred_statement_that_fails_fails_its_task_with_sparks_words(rows, 
     )
     trigger, kept = deferred(folder, failing)
     event = event_of(trigger)
-    assert event == {"how": "ended"}
+    assert event == {"how": "failed", "condition": "USER_RAISED_EXCEPTION", "is_refused": False}
     with pytest.raises(AirflowException, match="no ") as raised:
         resumed(folder, failing, kept, event)
     assert not isinstance(raised.value, AirflowFailException)
@@ -241,7 +242,7 @@ def test_a_triggerer_that_dies_is_followed_by_another(rows, folder):
     in_its_own_loop(dies())
     again = ConnectStatementTrigger(**trigger.serialize()[1])
     killed(again, "deferred")  # another one has taken it over
-    assert event_of(again) == {"how": "succeeded"}
+    assert event_of(again)["how"] == "succeeded"
     resumed(folder, SLOW, kept, {"how": "succeeded"})
     assert rows() == ROWS
 
@@ -251,7 +252,7 @@ def test_a_users_stop_ends_the_statement_and_a_cleared_task_runs(rows, folder):
     began = time.monotonic()
     killed(trigger, "failed")
     assert time.monotonic() - began < 10
-    assert event_of(trigger) == {"how": "ended"}
+    assert event_of(trigger)["how"] == "failed"
     assert rows() == []
     made(folder, INSERT).execute(context(folder, 2, max_tries=2))
     assert rows() == ROWS
@@ -272,7 +273,7 @@ def test_the_execution_timeout_stops_the_statement(rows, folder):
         )
     wait = raised.value
     event = event_of(wait.trigger)
-    assert event == {"how": "late"}
+    assert event["how"] == "late"
     with pytest.raises(AirflowException, match="execution_timeout was over"):
         resumed(folder, ENDLESS, wait.kwargs, event)
     assert record_of(folder) is None
@@ -290,6 +291,27 @@ def test_a_worker_that_is_stopped_as_it_defers_stops_the_statement(rows, folder,
     with pytest.raises(AirflowException, match="was stopped"):
         operator.execute(context(folder, 1))
     assert record_of(folder) is None
+    assert rows() == []
+
+
+@pytest.mark.parametrize("state", ["failed", None, "deferred"])
+def test_a_statement_that_nobody_follows_is_stopped_at_the_end_of_the_process(
+    rows, folder, monkeypatch, state
+):
+    """Airflow refuses to defer a task that a user has stopped meanwhile."""
+    from airflow.sdk.listener import get_listener_manager
+
+    get_listener_manager().clear()  # those of other tests
+    monkeypatch.setattr(deferral, "state_now", lambda _: state)
+    monkeypatch.setattr(deferral, "_SECONDS_UNTIL_FOLLOWED", 0.0)
+    trigger, _ = deferred(folder, ENDLESS)
+    get_listener_manager().hook.before_stopping(component=None)
+    if state == "deferred":
+        assert record_of(folder) is not None
+        killed(trigger, "failed")
+    else:
+        assert record_of(folder) is None  # it has ended
+    assert event_of(trigger)["how"] == "failed"
     assert rows() == []
 
 
@@ -329,7 +351,7 @@ def test_a_server_keeps_a_statement_that_a_trigger_follows(tmp_path, folder, mon
             with_tables(session)
         trigger, kept = deferred(folder, long)
         event = event_of(trigger)
-        assert event == {"how": "succeeded"}
+        assert event["how"] == "succeeded"
         resumed(folder, long, kept, event)
         with remote_session(server.url, {}) as session:
             assert rows_of(session) == ROWS
@@ -338,7 +360,7 @@ def test_a_server_keeps_a_statement_that_a_trigger_follows(tmp_path, folder, mon
         trigger, kept = deferred(lost, ENDLESS)
         time.sleep(8)  # nobody follows it: no triggerer runs
         event = event_of(trigger)
-        assert event == {"how": "ended"}
+        assert event["how"] == "ended"
         with pytest.raises(AirflowFailException, match="does not know how"):
             resumed(lost, ENDLESS, kept, event)
         with remote_session(server.url, {}) as session:

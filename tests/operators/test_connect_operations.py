@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
 from datetime import date
@@ -18,12 +19,24 @@ if Version("4.0") > SPARK:
 
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import OperationId
+from airflow_hive_opt.provider.airflow_compat import mask_secret
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
+from airflow_hive_opt.spark.session import connect_operation
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
 from airflow_hive_opt.spark.session.left_running import LeftRunning
-from tests.operators.connect_attempt import context, record_of
-from tests.services.answering_connect import answering, hangs, is_lacking, refuses, runs, succeeds
+from tests.operators.connect_attempt import Store, context, record_of
+from tests.services.answering_connect import (
+    answering,
+    hangs,
+    in_turn,
+    is_cut,
+    is_lacking,
+    is_not_there,
+    refuses,
+    runs,
+    succeeds,
+)
 
 ID = OperationId(
     "me",
@@ -33,6 +46,7 @@ ID = OperationId(
 )
 JOB = Job("INSERT INTO r SELECT :day", parameters={"day": date(2026, 1, 31)})
 DONE = Outcome(Status.DONE, "done")
+SUCCEEDED, ENDED, LATE, LOST = ({"how": how} for how in ("succeeded", "ended", "late", "lost"))
 GONE = refuses("[INVALID_HANDLE.SESSION_NOT_FOUND] The handle is invalid. SQLSTATE: HY000")
 ABANDONED = refuses("[INVALID_HANDLE.OPERATION_ABANDONED] The handle is invalid. SQLSTATE: HY000")
 NEVER_THERE = refuses("[INVALID_HANDLE.OPERATION_NOT_FOUND] The handle is invalid.")
@@ -227,14 +241,14 @@ def test_a_statement_that_the_triggerer_saw_succeed_is_not_asked_about(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         for number in (1, 2):  # also the next attempt, if this one dies
-            assert of_try(folder, server.url, number).outcome_after_wait(ID, True) == DONE
+            assert of_try(folder, server.url, number).outcome_after_wait(ID, SUCCEEDED) == DONE
         assert server.calls == []
 
 
 def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(folder):
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, False)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
     assert found.status is Status.FAILED
     assert "[DIVIDE_BY_ZERO] Division by zero." in found.message
     assert record_of(folder) is None
@@ -244,17 +258,18 @@ def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(fold
 def test_a_deferred_attempt_has_its_work_still_to_do(folder, number, answer):
     with answering(answer) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, number).outcome_after_wait(ID, False) is None
+        assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED) is None
     assert record_of(folder) is None
 
 
 def test_a_deferred_attempt_without_a_record_begins_nothing(folder):
     with answering(succeeds) as server:
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, True)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
         left_by_first(folder, server.url)
+        other = replace(ID, operation="1")
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(replace(ID, operation="1"), True)
+            of_try(folder, server.url, 1).outcome_after_wait(other, SUCCEEDED)
     assert record_of(folder) is not None
 
 
@@ -262,7 +277,7 @@ def test_the_end_of_a_deferred_statement_may_be_unknown(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, False)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
     assert record_of(folder) is not None
 
 
@@ -290,3 +305,126 @@ def test_a_merge_that_may_run_again_waits_in_its_worker(folder, caplog):
         assert first.begins(ID, checked) is None
         assert of_try(folder, server.url, 1).begins(ID, DONE) is None
     assert "may have to run again without its keys" in caplog.text
+
+
+def test_a_deferrable_retry_says_why_it_leaves_an_earlier_statement_to_the_triggerer(
+    folder, caplog
+):
+    caplog.set_level(logging.INFO)
+    with answering(refuses("the token has expired", domain="proxy.example")) as server:
+        left_by_first(folder, server.url)
+        with pytest.raises(LeftRunning):
+            of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB, {})
+    assert "the triggerer waits for it: the server does not say: the token" in caplog.text
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize("condition", ["DIVIDE_BY_ZERO", ""])
+def test_what_the_triggerer_knows_of_a_failure_counts_if_the_server_forgets_it(
+    folder, is_refused, condition
+):
+    event = {"how": "failed", "condition": condition, "is_refused": is_refused}
+    with answering(GONE) as server:
+        left_by_first(folder, server.url)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+    assert found.status is (Status.REFUSED if is_refused else Status.FAILED)
+    assert (f"[{condition}]" in found.message) is bool(condition)
+    assert record_of(folder) is None
+
+
+def test_the_words_of_a_failure_are_the_servers(folder):
+    event = {"how": "failed", "condition": "OTHER", "is_refused": True}
+    with answering(FAILED) as server:
+        left_by_first(folder, server.url)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+    assert (found.status, "Division by zero" in found.message) == (Status.FAILED, True)
+
+
+def test_an_attempt_waits_for_a_minute_only_for_what_it_has_interrupted(folder, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.provider.connect_operations._SECONDS_TO_END", 0.5)
+    with answering(hangs) as server:
+        left_by_first(folder, server.url)
+        cleared = of_try(folder, server.url, 2, max_tries=2)
+        with pytest.raises(AirflowException, match="nothing shows that it has ended"):
+            cleared.outcome_of_earlier(JOB, {})
+        with pytest.raises(AirflowException, match="nothing shows that it has ended"):
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+        assert server.calls == ["interrupt", "reattach"] * 2
+    assert record_of(folder) is not None
+
+
+def test_a_retry_whose_time_is_over_begins_nothing(folder):
+    with answering(FAILED) as server:
+        left_by_first(folder, server.url)
+        found = of_try(folder, server.url, 2).outcome_after_wait(ID, LATE)
+    assert found.status is Status.FAILED
+
+
+def test_a_worker_waits_for_what_the_triggerer_could_not_follow(folder):
+    with answering(in_turn(is_cut, succeeds)) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, LOST) == DONE
+        assert server.calls == ["reattach", "reattach"]
+
+
+def test_a_worker_does_not_wait_for_a_server_that_hangs(monkeypatch):
+    for name, value in (("_ONE_CALL", 0.1), ("_AT_ONCE", 0.1), ("_PAUSE", 0.01)):
+        monkeypatch.setattr(connect_operation, name, value)
+    with answering(hangs, most=64) as server, left_operation(server.url, ID) as left:
+        server.version = hangs
+        with pytest.raises(NotEnded, match="does not say"):
+            left.ending()
+        assert server.calls == ["reattach", "version"] * 6
+
+
+@pytest.mark.parametrize("cut", [is_cut, is_not_there], ids=["with a response", "without one"])
+def test_a_worker_follows_behind_a_proxy_that_cuts_each_stream(monkeypatch, cut):
+    monkeypatch.setattr(connect_operation, "_PAUSE", 0.01)
+    with (
+        answering(in_turn(*[cut] * 20, succeeds)) as server,
+        left_operation(server.url, ID) as left,
+    ):
+        assert left.ending() is Ending.SUCCEEDED
+
+
+def test_secrets_are_masked_in_the_record(folder):
+    mask_secret("hunter22-secret")
+    with answering(succeeds) as server:
+        first = of_try(folder, server.url, 1)
+        first.begins(ID, replace(DONE, statement="INSERT INTO r SELECT 'hunter22-secret'"))
+    assert "hunter22-secret" not in record_of(folder).decode()
+    assert "INSERT INTO r SELECT '***'" in record_of(folder).decode()
+
+
+def with_version(folder, number):
+    """Makes the record one of another version of the format, which has no ``id``."""
+    document = json.loads(record_of(folder))
+    del document["sha256"], document["id"]
+    document["version"] = number
+    Store(folder).set("spark_connect_operation", json.dumps(document))
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
+    with answering(succeeds) as server:
+        left_by_first(folder, server.url)
+        with_version(folder, version)
+        for number in (2, 3):
+            with pytest.raises(AirflowException, match="version .* has ended, clear the task"):
+                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+        with pytest.raises(AirflowException, match="clear the task"):
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
+        cleared = of_try(folder, server.url, 4, max_tries=5)
+        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert "look for rows that are there twice" in caplog.text
+        cleared.begins(ID, DONE)
+        assert server.calls == []
+
+
+def test_a_damaged_record_says_how_to_get_past_it(folder):
+    with answering(succeeds) as server:
+        left_by_first(folder, server.url)
+        Store(folder).set("spark_connect_operation", record_of(folder).decode()[:-50])
+        with pytest.raises(AirflowException, match="delete 'spark_connect_operation' from its"):
+            of_try(folder, server.url, 2, max_tries=5).outcome_of_earlier(JOB, {})
+        assert server.calls == []

@@ -124,6 +124,18 @@ def test_only_an_application_that_has_ended_is_tried_again(
 
 
 @follows
+def test_the_secrets_of_parameters_are_masked_after_the_wait(jobs, monkeypatch, tmp_path):
+    """Airflow goes on in another process, which has not masked them before."""
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        wait = deferred(operator(tmp_path), found := context(store=Store()))
+    write(jobs[0], Outcome(Status.FAILED, "The value 'clusters-secret' is wrong"))
+    made = operator(tmp_path, parameters={"password": "clusters-secret"})
+    with pytest.raises(AirflowException, match=r"The value '\*\*\*' is wrong"):
+        resumed(made, found, wait, ENDED)
+
+
+@follows
 def test_an_outcome_of_another_attempt_does_not_count(jobs, monkeypatch, tmp_path):
     with rest_servers("RUNNING") as servers:
         connect(monkeypatch, servers)

@@ -5,11 +5,13 @@ For answers that Spark's own server gives only after hours, or that a proxy befo
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import grpc
 from google.protobuf.any_pb2 import Any as Detail
@@ -24,18 +26,37 @@ Answer = Callable[[Any], Any]
 """Answers a call or ends it with an error; it gets the call's context."""
 
 
-def refuses(message: str, domain: str = "org.apache.spark") -> Answer:
-    """Spark's error with this message, or that of a proxy with another ``domain``."""
+def refuses(
+    message: str,
+    domain: str = "org.apache.spark",
+    kind: str = "org.apache.spark.SparkException",
+) -> Answer:
+    """Spark's error with this message and class, or that of a proxy with another ``domain``."""
     detail = Detail()
-    detail.Pack(ErrorInfo(reason="org.apache.spark.SparkException", domain=domain))
+    detail.Pack(ErrorInfo(reason=kind, domain=domain, metadata={"classes": json.dumps([kind])}))
     code = grpc.StatusCode.INTERNAL.value[0]
     status = rpc_status.to_status(Status(code=code, message=message, details=[detail]))
     return lambda context: context.abort_with_status(status)
 
 
+def in_turn(*answers: Answer) -> Answer:
+    """Answers each call as the next one of ``answers``, and all further calls as the last."""
+    left = list(answers)
+
+    def answer(context: Any) -> Any:
+        return (left.pop(0) if len(left) > 1 else left[0])(context)
+
+    return answer
+
+
 def is_lacking(context: Any) -> None:
     """As a proxy without the path: gRPC's clients take its 404 for this code."""
     context.abort(grpc.StatusCode.UNIMPLEMENTED, "Received http2 header with status: 404")
+
+
+def is_not_there(context: Any) -> None:
+    """As a proxy without a server."""
+    context.abort(grpc.StatusCode.UNAVAILABLE, "no route")
 
 
 def hangs(context: Any) -> None:
@@ -45,6 +66,15 @@ def hangs(context: Any) -> None:
     gone.wait(60)
 
 
+def is_cut(context: Any) -> base_pb2.ExecutePlanResponse:
+    """A response, and then the error of a proxy that cuts the stream."""
+    context.set_code(grpc.StatusCode.UNAVAILABLE)
+    context.set_details("upstream request timeout")
+    found = base_pb2.ExecutePlanResponse(response_id=str(uuid4()))
+    found.execution_progress.stages.add(num_tasks=10, num_completed_tasks=5)
+    return found
+
+
 def succeeds(context: Any) -> base_pb2.ExecutePlanResponse:
     """The last response of a statement that has succeeded."""
     found = base_pb2.ExecutePlanResponse(response_id="1")
@@ -52,11 +82,11 @@ def succeeds(context: Any) -> base_pb2.ExecutePlanResponse:
     return found
 
 
-def runs(context: Any) -> Any:
-    """The status of an operation that runs."""
+def runs(context: Any, state: str = "RUNNING") -> Any:
+    """The status of an operation that runs, or is in another state."""
     found = base_pb2.GetStatusResponse()
-    running = base_pb2.GetStatusResponse.OperationStatus.OPERATION_STATE_RUNNING
-    found.operation_statuses.add(state=running)
+    states = base_pb2.GetStatusResponse.OperationStatus
+    found.operation_statuses.add(state=getattr(states, f"OPERATION_STATE_{state}"))
     return found
 
 
@@ -67,6 +97,7 @@ class Answering(base_pb2_grpc.SparkConnectServiceServicer):
         self.reattach = reattach
         self.status = status
         self.interrupt: Answer = lambda _: base_pb2.InterruptResponse()
+        self.version: Answer = lambda _: base_pb2.AnalyzePlanResponse()
         self.calls: list[str] = []
         self.url = ""
 
@@ -78,6 +109,10 @@ class Answering(base_pb2_grpc.SparkConnectServiceServicer):
     def GetStatus(self, request: Any, context: Any) -> Any:  # noqa: N802
         self.calls.append("status")
         return self.status(context)
+
+    def AnalyzePlan(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.calls.append("version")
+        return self.version(context)
 
     def Interrupt(self, request: Any, context: Any) -> Any:  # noqa: N802
         self.calls.append("interrupt")

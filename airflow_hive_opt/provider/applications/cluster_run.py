@@ -215,12 +215,13 @@ class ClusterRun:
             self._log.info("the triggerer waits for %s", id_)
             every = max(float(interval), LEAST_INTERVAL)
             until = deadline(context, operator.execution_timeout)
-            named = self._cluster.kind, self._cluster.addresses
+            cluster = self._cluster
+            named = cluster.kind, cluster.addresses
             state = dataclasses.asdict(self.application) | dataclasses.asdict(self.handed_over)
             # Airflow's database keeps this. Other operators render their statement again.
             is_function = isinstance(operator, DecoratedOperator)
             sql = masked(self._job.sql) if is_function else None
-            stop_unless_followed(self._cluster, id_, context, self._log)
+            stop_unless_followed(id_, lambda: stop_now(cluster, id_, self._log), context, self._log)
             operator.defer(
                 trigger=ApplicationTrigger(*named, id_, every, until),
                 method_name="resume",

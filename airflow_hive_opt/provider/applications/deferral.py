@@ -1,19 +1,21 @@
-"""The wait for an application in the triggerer: how long it is, and what its end means."""
+"""The wait for an application in the triggerer: how long it is, and what its end means.
+
+A statement on a Spark Connect server shares what does not depend on a cluster.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
-from airflow_hive_opt.provider.applications.following import Ended, How, stop_now
+from airflow_hive_opt.provider.applications.following import Ended, How
 from airflow_hive_opt.provider.triggerer import at_end_of_process, state_now
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.provider.applications.cluster import Cluster
 
 LEAST_INTERVAL = 5.0
 """Seconds between two looks at an application: many tasks may wait in one triggerer."""
@@ -33,8 +35,8 @@ def deadline(context: Context, execution_timeout: timedelta | None) -> str | Non
     return str((started + execution_timeout).isoformat())
 
 
-def stop_unless_followed(cluster: Cluster, id_: str, context: Context, log: Any) -> None:
-    """Stops the application at the end of this process if a user has stopped the task meanwhile.
+def stop_unless_followed(what: str, stop: Callable[[], None], context: Context, log: Any) -> None:
+    """Lets ``stop`` stop the task's work at the end of this process if a user has stopped the task.
 
     Then Airflow has refused to defer the task, or no triggerer has got its trigger: nobody calls
     the ``on_kill`` of a trigger that no triggerer has. A task that still runs could not reach
@@ -48,12 +50,12 @@ def stop_unless_followed(cluster: Cluster, id_: str, context: Context, log: Any)
             while (state := state_now(instance)) == "deferred" and time.monotonic() < until:
                 time.sleep(_PAUSE)
         except Exception as error:  # noqa: BLE001 - whatever Airflow raises
-            log.warning("%s goes on: the task's state is unknown: %s", id_, error)
+            log.warning("%s goes on: the task's state is unknown: %s", what, error)
             return
         if state not in _STOPPED:
             return
-        log.info("the task is %s now, so %s is stopped", state or "cleared", id_)
-        stop_now(cluster, id_, log)
+        log.info("the task is %s now, so %s is stopped", state or "cleared", what)
+        stop()
 
     at_end_of_process(look)
 

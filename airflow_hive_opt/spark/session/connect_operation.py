@@ -12,21 +12,25 @@ responses, as it does five minutes after the client has gone
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
-from google.rpc.error_details_pb2 import ErrorInfo
-from grpc_status import rpc_status
-from pyspark.errors.exceptions.connect import convert_exception
 from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
 from airflow_hive_opt.documents.remote_operation import OperationId
-from airflow_hive_opt.statement.text_enum import StrEnum
+from airflow_hive_opt.spark.session.operation_protocol import (
+    CUT,
+    NO_SUCH_CALL,
+    Ending,
+    OperationRequests,
+    condition_of,
+    ending_in,
+    raised,
+    stub_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -37,23 +41,7 @@ _TRIES = 5  # while the server does not answer; each pause is twice the one befo
 _PAUSE = 0.5  # seconds
 _ONE_CALL = 60.0  # seconds of waiting, after which the log says that the operation still runs
 _AT_ONCE = 10.0  # seconds, for a call that the server answers at once
-# The condition of an error of Spark's, as its message begins.
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
-_NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
 _Answer = TypeVar("_Answer")
-
-
-class Ending(StrEnum):
-    """How an operation has ended.
-
-    :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
-    :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
-    """
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    NOT_BEGUN = "not begun"
-    UNKNOWN = "unknown"
 
 
 class NotEnded(Exception):
@@ -74,11 +62,6 @@ def left_operation(
         yield LeftOperation(channel, builder.metadata(), found, until)
 
 
-def _stub_of(channel: Any) -> Any:
-    made: Any = base_pb2_grpc.SparkConnectServiceStub  # which has no types
-    return made(channel)
-
-
 class LeftOperation:
     """An operation that another client has begun; see :func:`left_operation`.
 
@@ -90,16 +73,10 @@ class LeftOperation:
     def __init__(
         self, channel: Any, metadata: Any, found: OperationId, until: float | None
     ) -> None:
-        self._stub: Any = _stub_of(channel)
+        self._stub = stub_of(channel)
         self._metadata = metadata
         self._until = until
-        self._operation = found.operation
-        user = base_pb2.UserContext(user_id=found.user)
-        self._released: dict[str, Any] = {"session_id": found.session, "user_context": user}
-        # A server that was started again makes a session of that ID for whoever asks, and would say
-        # that it has never got the operation.
-        observed = {"client_observed_server_side_session_id": found.server_session}
-        self._session = {**self._released, **(observed if found.server_session else {})}
+        self._requests = OperationRequests(found)
         self._last: str | None = None  # the last response that was read
 
     def interrupt(self) -> None:
@@ -107,22 +84,16 @@ class LeftOperation:
 
         Does nothing if the server does not know it any more. Raises :class:`NotEnded`.
         """
-        request = base_pb2.InterruptRequest(
-            **self._session,
-            interrupt_type=base_pb2.InterruptRequest.INTERRUPT_TYPE_OPERATION_ID,
-            operation_id=self._operation,
-        )
         try:
-            self._ask_at_once(self._stub.Interrupt, request)
+            self._ask_at_once(self._stub.Interrupt, self._requests.interruption())
         except _Refused as error:
             if not error.condition.startswith("INVALID_HANDLE."):
                 raise NotEnded(str(error)) from None
 
     def release_session(self) -> None:
         """Ends the operation's session on the server; an error is only logged."""
-        request = base_pb2.ReleaseSessionRequest(**self._released)
         try:
-            self._ask_at_once(self._stub.ReleaseSession, request)
+            self._ask_at_once(self._stub.ReleaseSession, self._requests.release())
         except (_Refused, NotEnded) as error:
             log.debug("the session of an earlier attempt is left to the server: %s", error)
 
@@ -150,13 +121,16 @@ class LeftOperation:
 
     def _has_read_all(self, limit: float) -> bool:
         """Reads responses until the stream ends; whether the last one was that of a success."""
-        request = base_pb2.ReattachExecuteRequest(
-            **self._session, operation_id=self._operation, last_response_id=self._last
-        )
-        for response in self._call(self._stub.ReattachExecute, request, limit):
-            self._last = response.response_id
-            if response.HasField("result_complete"):
-                return True
+        before, request = self._last, self._requests.responses(self._last)
+        try:
+            for response in self._call(self._stub.ReattachExecute, request, limit):
+                self._last = response.response_id
+                if response.HasField("result_complete"):
+                    return True
+        except grpc.RpcError as error:
+            # a server behind a proxy that cuts its streams has answered too
+            if self._last == before or error.code() not in CUT:
+                raise
         return False
 
     def _ending_without_responses(self, refused: _Refused) -> Ending | None:
@@ -175,11 +149,8 @@ class LeftOperation:
 
     def _known_ending(self) -> Ending | None:
         """How an operation has ended, as the server remembers it; ``None`` if it runs."""
-        if not hasattr(self._stub, "GetStatus"):  # before PySpark 4.2
+        if (request := self._requests.status()) is None:
             return Ending.UNKNOWN
-        request = base_pb2.GetStatusRequest(**self._session)
-        request.operation_status.operation_ids.append(self._operation)
-        states = base_pb2.GetStatusResponse.OperationStatus
         try:
             answer = self._ask(
                 lambda limit: self._call(self._stub.GetStatus, request, limit), self._until
@@ -187,17 +158,10 @@ class LeftOperation:
         except _Refused as error:
             if error.condition.startswith("INVALID_HANDLE.SESSION_"):
                 return Ending.UNKNOWN
-            if error.code in _NO_SUCH_CALL:  # before Spark 4.2
+            if error.code in NO_SUCH_CALL:  # before Spark 4.2
                 return Ending.UNKNOWN
             raise NotEnded(str(error)) from None
-        (found,) = answer.operation_statuses
-        if found.state == states.OPERATION_STATE_SUCCEEDED:
-            return Ending.SUCCEEDED
-        if found.state in (states.OPERATION_STATE_FAILED, states.OPERATION_STATE_CANCELLED):
-            return Ending.FAILED
-        if found.state in (states.OPERATION_STATE_RUNNING, states.OPERATION_STATE_TERMINATING):
-            return None
-        return Ending.UNKNOWN
+        return ending_in(answer)
 
     def _call(self, method: Any, request: Any, limit: float) -> Any:
         return method(request, metadata=self._metadata, timeout=limit)
@@ -211,10 +175,10 @@ class LeftOperation:
         """What ``ask`` returns; it gets a limit in seconds, and is called again if that is over.
 
         Also calls again while the server is not there. Raises :class:`_Refused`, and
-        :class:`NotEnded` at the time ``until``, and for errors of which Spark's server knows
-        nothing.
+        :class:`NotEnded` at the time ``until``, for errors of which Spark's server knows nothing,
+        and if it does not answer several times.
         """
-        pauses = [_PAUSE * 2**number for number in range(_TRIES)]
+        silent = 0
         while True:
             left = _ONE_CALL if until is None else until - time.monotonic()
             if left <= 0:
@@ -223,16 +187,26 @@ class LeftOperation:
             try:
                 return ask(limit)
             except grpc.RpcError as error:
-                code = error.code()
-                if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-                    if until is None:
-                        log.info("waiting for the statement that an earlier attempt has begun")
-                elif code is grpc.StatusCode.UNAVAILABLE and pauses:
-                    time.sleep(min(pauses.pop(0), limit))
-                elif (condition := condition_of(error)) or code in _NO_SUCH_CALL:
+                condition, code = condition_of(error), error.code()
+                if condition or code in NO_SUCH_CALL:
                     raise _Refused(error, condition) from None
-                else:
+                if code is grpc.StatusCode.DEADLINE_EXCEEDED and until is not None:
+                    continue
+                if until is None and code in CUT and self._answers():
+                    log.info("waiting for the statement that an earlier attempt has begun")
+                    silent = 0
+                elif code not in CUT or silent == _TRIES:
                     raise NotEnded(f"the server does not say: {error.details()}") from None
+                time.sleep(min(_PAUSE * 2**silent, limit))
+                silent += 1
+
+    def _answers(self) -> bool:
+        """Whether the server answers a call: one that hangs takes calls too."""
+        try:
+            self._call(self._stub.AnalyzePlan, self._requests.version(), _AT_ONCE)
+        except grpc.RpcError as error:
+            return bool(condition_of(error))
+        return True
 
 
 class _Refused(Exception):
@@ -242,37 +216,4 @@ class _Refused(Exception):
         super().__init__(str(error.details()))
         self.condition = condition
         self.code = error.code()
-        self.raised = _raised(error)
-
-
-def condition_of(error: Any) -> str:
-    """The condition of an error that Spark raises, or its class; empty for another error."""
-    if (told := _told_by_spark(error)) is None:
-        return ""
-    found = _CONDITION.search(told[0])
-    return found[1] if found else "of another kind"
-
-
-def _raised(error: Any) -> PySparkException | None:
-    """Spark's error as PySpark's client raises it; ``None`` for another error."""
-    told = _told_by_spark(error)
-    return None if told is None else convert_exception(told[1], told[0], None)
-
-
-def _told_by_spark(error: Any) -> tuple[str, ErrorInfo] | None:
-    """The message of an error that Spark raises, and what it says of itself.
-
-    A proxy's own errors, such as that of a token that has expired, may have details too.
-    """
-    try:
-        status = rpc_status.from_call(error)
-    except ValueError:  # its parts contradict each other, as Spark's never do
-        return None
-    info = ErrorInfo()
-    if status is None or not any(_is_of_spark(detail, info) for detail in status.details):
-        return None
-    return status.message, info
-
-
-def _is_of_spark(detail: Any, info: ErrorInfo) -> bool:
-    return bool(detail.Unpack(info)) and info.domain == "org.apache.spark"
+        self.raised = raised(error)

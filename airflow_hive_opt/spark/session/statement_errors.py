@@ -35,7 +35,7 @@ def objection_in(explained: Sequence[Sequence[object]]) -> AnalysisException | N
     return AnalysisException("\n".join(why).strip()) if head.startswith(_NOT_PLANNED) else None
 
 
-def is_refusal(error: BaseException) -> bool:
+def is_refusal(error: BaseException | None) -> bool:
     """Whether Spark refuses the statement or a setting as it is written.
 
     ``False`` for an error of a metastore or a storage, whatever class Spark raises for it, and for

@@ -1,0 +1,75 @@
+"""What an attempt makes of an earlier statement on a Spark Connect server that has not succeeded.
+
+If nobody knows how it has ended, a retry fails. A task that somebody has cleared goes on with a
+warning: whoever has cleared it can look at the table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.without_stack import without_stack
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.job import Outcome
+    from airflow_hive_opt.documents.remote_operation import RemoteOperation
+    from airflow_hive_opt.provider.operation_record import UnreadableRecord
+
+log = logging.getLogger(__name__)
+
+
+def check_unknown(found: RemoteOperation, cause: str) -> None:
+    """The server does not know how it has ended; raises ``AirflowFailException`` for a retry."""
+    message = (
+        f"the server {found.server} does not know how the statement that try {found.attempt} "
+        "of this task has begun has ended: it may have written, and may even still run"
+    )
+    if found.cause == cause:
+        why = "Look at the table, then clear the task to run the statement again"
+        raise without_stack(AirflowFailException(f"{message}. {why}"))
+    log.warning("%s. If it adds rows, look for rows that are there twice", message)
+
+
+def check_other_server(found: RemoteOperation, now: str, cause: str) -> None:
+    """It is on another server than ``now``; raises ``AirflowFailException`` for a retry."""
+    message = (
+        f"try {found.attempt} of this task has begun a statement on the Spark Connect server "
+        f"{found.server}, but the connection names {now} now"
+    )
+    if found.cause == cause:
+        why = "a statement beside it may double rows. Clear the task once that one has ended"
+        raise without_stack(AirflowFailException(f"{message}: {why}"))
+    log.warning("%s. Nothing shows whether that one has ended", message)
+
+
+def check_unreadable(error: UnreadableRecord, cause: str) -> None:
+    """Its record can't be read; raises ``error`` unless it shows that the task was cleared."""
+    if error.cause in (None, cause):
+        raise error
+    log.warning("%s. If it adds rows, look for rows that are there twice", error)
+
+
+def failed_outcome(
+    outcome: Outcome, failure: PySparkException | None, event: Mapping[str, Any]
+) -> Outcome:
+    """The outcome of a statement that has failed, as a task that has waited itself has it.
+
+    ``outcome`` is that of a success. If the server does not tell the ``failure``, the triggerer's
+    ``event`` may know something of it.
+    """
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.documents.job import Outcome, Status
+    from airflow_hive_opt.spark.session.statement_errors import is_refusal
+
+    if failure is not None:
+        is_refused, words = is_refusal(failure), in_words(failure)
+    else:
+        is_refused = bool(event.get("is_refused"))
+        told = f" with [{event['condition']}]" if event.get("condition") else ""
+        words = f"the statement has failed on the server{told}, which does not say more"
+    return Outcome(Status.REFUSED if is_refused else Status.FAILED, words, outcome.summary)
