@@ -139,7 +139,8 @@ class ConnectOperations:
         ending, failure = self._ended(found, how != "late", how == "succeeded")
         if ending == "succeeded":
             return self._adopted(found)
-        if ending == "unknown" and how != "failed":  # which the triggerer has still read
+        has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
+        if ending == "unknown" and not has_failed:
             check_unknown(found, self._cause)
         self._record.forget(found)
         self._release(found)

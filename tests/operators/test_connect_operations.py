@@ -332,6 +332,16 @@ def test_what_the_triggerer_knows_of_a_failure_counts_if_the_server_forgets_it(
     assert record_of(folder) is None
 
 
+def test_a_statement_that_the_triggerer_saw_stopped_may_be_retried(folder):
+    event = {**LATE, "condition": "OPERATION_CANCELED", "is_refused": False}
+    with answering(GONE) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowFailException, match="does not know how"):
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+
+
 def test_the_words_of_a_failure_are_the_servers(folder):
     event = {"how": "failed", "condition": "OTHER", "is_refused": True}
     with answering(FAILED) as server:

@@ -16,7 +16,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -228,7 +228,9 @@ class _Wait:
         self._answered, self._pause = time.monotonic(), _PAUSE
         if ended is not None and (ended.how is How.SUCCEEDED or self._stop_by is None):
             return ended
-        if ended is not None or (self._stop_by is not None and self._answered >= self._stop_by):
+        if ended is not None:
+            return replace(ended, how=How.LATE)
+        if self._stop_by is not None and self._answered >= self._stop_by:
             return Ended(How.LATE)
         self._lines.say(operation.progress or "it still runs")
         if self._answered - asked < _AT_LEAST:
