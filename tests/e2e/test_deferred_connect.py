@@ -5,6 +5,7 @@ Each test looks at the table afterwards: it has the rows of one run of the state
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -28,6 +29,8 @@ def session(airflow, tmp_path_factory):
     ):
         at = {"connection_id": "connect_e2e", "conn_type": "spark_connect", "host": HOST}
         airflow.ask("/api/v2/connections", {**at, "port": server.port, "login": "me"})
+        first = f"/api/v2/dags?limit=1&dag_id_pattern={DAG_ID}"
+        wait_for(lambda: airflow.ask(first)["dags"] or None)  # until the DAG has been read
         found.sql("CREATE DATABASE e2e")
         frame = found.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
         frame.coalesce(1).write.partitionBy("p").saveAsTable("e2e.fact")
@@ -50,6 +53,10 @@ class Run:
     def is_in(self, state):
         wait_for(lambda: self.task["state"] == state or None)
 
+    def worker_has_gone(self):
+        """Waits for the end of the worker's process: it stops what nobody follows."""
+        wait_for(lambda: not Path(f"/proc/{self.task['pid']}").exists() or None)
+
     def triggerer_says(self, words):
         """Waits until the triggerer has logged this of the run."""
         wait_for(lambda: any(words in path.read_text() for path in self._logs()) or None)
@@ -70,6 +77,7 @@ def test_triggerer_and_worker_die(airflow, session):
     run = Run(airflow, session, "killed", slow=15_000, later=15_000, dies=True)
     run.triggerer_says("following the statement")
     assert airflow.ask("/api/v2/pools/default_pool")["deferred_slots"] == 1
+    run.worker_has_gone()
     airflow.kill("airflow-triggerer")
     airflow.start("airflow-triggerer")
     assert run.ended() == "success"
@@ -80,6 +88,7 @@ def test_triggerer_and_worker_die(airflow, session):
 def test_a_user_stops_the_task_and_clears_it(airflow, session):
     run = Run(airflow, session, "stopped", slow=ENDLESS)
     run.triggerer_says("following the statement")
+    run.worker_has_gone()
     at = f"/api/v2/dags/{DAG_ID}/dagRuns/{quote(run.id)}/taskInstances/join"
     airflow.ask(at, {"new_state": "failed"}, method="PATCH")
     run.triggerer_says("stopping the statement")
