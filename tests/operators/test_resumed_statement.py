@@ -16,20 +16,28 @@ if Version("4.0") > SPARK or not TRIGGERS_ARE_KILLED:
     pytest.skip("deferral needs PySpark 4.0 and Airflow 3.3", allow_module_level=True)
 
 from tests.operators.connect_attempt import context, made
-from tests.operators.test_connect_operations import ID, folder, left_by_first  # noqa: F401
+from tests.operators.test_connect_operations import ID, left_by_first
 from tests.services.answering_connect import answering, refuses, succeeds
+from tests.services.processes import HOST
 
 BEGUN = {"sql": None, **asdict(ID)}
 
 
-def resumed(folder, monkeypatch, server, how="ended", begun=BEGUN, **options):  # noqa: F811
-    at = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": server.url.split(":")[-1]}
-    monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps({**at, "port": int(at["port"])}))
+@pytest.fixture
+def folder(tmp_path):
+    found = tmp_path / "store"
+    found.mkdir()
+    return found
+
+
+def resumed(folder, monkeypatch, server, how="ended", begun=BEGUN, **options):
+    at = {"conn_type": "spark_connect", "host": HOST, "port": int(server.url.split(":")[-1])}
+    monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps(at))
     task = made(folder, "INSERT INTO r SELECT 1", deferrable=True, **options)
     return task.resume_statement(context(folder, 1), event={"how": how}, begun=begun)
 
 
-def test_the_secrets_of_parameters_are_masked(folder, monkeypatch):  # noqa: F811
+def test_the_secrets_of_parameters_are_masked(folder, monkeypatch):
     failed = refuses("[CAST_INVALID_INPUT] The value 'resumed-secret' can't be cast.")
     with answering(failed) as server:
         left_by_first(folder, server.url)
@@ -38,7 +46,7 @@ def test_the_secrets_of_parameters_are_masked(folder, monkeypatch):  # noqa: F81
 
 
 @pytest.mark.parametrize("lacks", [["server_session"], ["operation", "server_session"]])
-def test_a_task_that_another_version_has_deferred_says_so(folder, monkeypatch, lacks):  # noqa: F811
+def test_a_task_that_another_version_has_deferred_says_so(folder, monkeypatch, lacks):
     begun = {name: value for name, value in BEGUN.items() if name not in lacks}
     with answering(succeeds) as server:
         left_by_first(folder, server.url)
@@ -49,7 +57,7 @@ def test_a_task_that_another_version_has_deferred_says_so(folder, monkeypatch, l
 
 
 def test_the_worker_says_that_it_waits_for_what_the_triggerer_could_not_follow(
-    folder,  # noqa: F811
+    folder,
     monkeypatch,
     capsys,
 ):

@@ -80,7 +80,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
             def ready() -> bool:
                 try:
                     return bool(cluster.state()["aliveworkers"] >= expected)
-                except OSError:
+                except (OSError, ValueError):  # it answers with a page until its parts are there
                     return False
 
             command = compose.command(service, **cluster.variables, **variables)
