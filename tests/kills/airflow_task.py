@@ -38,6 +38,7 @@ class AirflowTask:
     dag_id: str
     milliseconds: int  # for each row that the statement writes
     seconds_to_commit: float  # about as long as a commit takes
+    deferred_after: str | None = None  # the phase at whose end the task is deferred, if it is
 
     def __init__(self, airflow: Airflow, folder: Path, verb: str) -> None:
         self.airflow, self.folder = airflow, folder
@@ -116,7 +117,24 @@ class AirflowTask:
         assert self.until(starts, 600), "the task does not start"
         return psutil.Process(pids[0])
 
-    # Where the phases show that both kinds have.
+    def phases(self) -> dict[str, Callable[[], object]]:
+        """How each phase shows, in their order."""
+        raise NotImplementedError
+
+    def running(self) -> list[str]:
+        """What of the run still runs outside of Airflow."""
+        raise NotImplementedError
+
+    def resumes(self) -> bool:
+        """Whether a deferred task has a process again, which reads the outcome."""
+        return self.state() == "running" and bool(self.phases()["ended"]())
+
+    def slots(self) -> int:
+        """The slots that the waiting task holds: it is the only task of this Airflow."""
+        pool: dict[str, Any] = self.airflow.ask("/api/v2/pools/default_pool")
+        return int(pool["occupied_slots"])
+
+    # Where the phases show that all kinds have.
 
     def is_writing(self) -> bool:
         """Whether a task of Spark writes a file of the table."""

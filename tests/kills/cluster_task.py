@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from signal import Signals
-from typing import Any
 
 import psutil
 
@@ -22,6 +21,7 @@ class ClusterTask(AirflowTask):
     dag_id = "killed_cluster"
     milliseconds = 1500
     seconds_to_commit = 0.3
+    deferred_after = "submitted"
 
     def __init__(self, airflow: Airflow, cluster: Standalone, folder: Path, verb: str) -> None:
         self._cluster = cluster
@@ -61,24 +61,12 @@ class ClusterTask(AirflowTask):
             "ended": (folder / "1.outcome.json").exists,
         }
 
-    def resumes(self) -> bool:
-        """Whether the task has a process again, which reads the outcome."""
-        return self.state() == "running" and "1.outcome.json" in self._names()
-
-    def _names(self) -> set[str]:
-        return {path.name for path in self.attempts.iterdir()}
-
     def end_driver(self, how: Signals) -> None:
         """Ends the JVM of the driver."""
         process = self._process()
         if process is None:
             raise psutil.NoSuchProcess(0, "the driver")
         process.send_signal(how)
-
-    def slots(self) -> int:
-        """The slots that the waiting task holds: it is the only task of this Airflow."""
-        pool: dict[str, Any] = self.airflow.ask("/api/v2/pools/default_pool")
-        return int(pool["occupied_slots"])
 
     def running(self) -> list[str]:
         """What of the run still runs on the cluster."""

@@ -108,5 +108,5 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, cluster, serve
         folder = tmp_path_factory.mktemp("airflow")
         with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
             every = "/api/v2/dags?dag_id_pattern=killed"
-            wait_for(lambda: len(running.ask(every)["dags"]) == 2 or None)
+            wait_for(lambda: len(running.ask(every)["dags"]) == 3 or None)
             yield running

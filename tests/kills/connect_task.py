@@ -71,3 +71,18 @@ class ConnectTask(AirflowTask):
     def running(self) -> list[str]:
         """What of the run still runs on the server, which has no other jobs."""
         return self._server.jobs()
+
+
+class DeferredConnectTask(ConnectTask):
+    """A deferred run; its phases are those of ``matrix.DEFERRED``."""
+
+    dag_id = "killed_deferred"
+    milliseconds = 2500  # the worker waits for 5 s itself
+    deferred_after = "waits"
+
+    def phases(self) -> dict[str, Callable[[], object]]:
+        """How each phase shows, in their order."""
+        found = super().phases()
+        waits = {"waits": lambda: self.state() == "deferred"}
+        after = {name: found.pop(name) for name in ("commits", "ended")}
+        return {**found, **waits, **after}

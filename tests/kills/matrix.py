@@ -10,13 +10,15 @@ from random import Random
 # In the order in which they come.
 ON_CLUSTER = ("before", "submitted", "starts", "runs", "commits", "ended")
 OVER_CONNECT = ("before", "begins", "runs", "commits", "ended")
+DEFERRED = ("before", "begins", "runs", "waits", "commits", "ended")
 
 SIGNALS = ("KILL", "TERM")
 BY_USER = ("FAILED", "CLEARED")
 """What a user does in Airflow: the task is marked as failed, or cleared."""
 
-# A deferred task has no process of its own between ``submitted`` and ``ended``.
+# A deferred task has no process of its own until ``ended``.
 _OF_WORKER = ("before", "submitted", "ended")
+_OF_DEFERRED = ("before", "begins", "runs", "ended")
 PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cluster": {
         "task": _OF_WORKER,
@@ -33,10 +35,19 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "connect-server": OVER_CONNECT,
         "user": OVER_CONNECT[:-1],
     },
+    "deferred": {
+        "task": _OF_DEFERRED,
+        "worker": _OF_DEFERRED,
+        "triggerer": DEFERRED,
+        "api-server": DEFERRED,
+        "connect-server": DEFERRED,
+        "user": DEFERRED[:-1],
+    },
 }
 """The phases at which a victim is there to be killed, by kind of task.
 
-``task`` is the task's process alone, and ``worker`` is that with the one that supervises it.
+``deferred`` is a deferred task over Spark Connect. ``task`` is the task's process alone, and
+``worker`` is that with the one that supervises it.
 """
 
 

@@ -95,11 +95,12 @@ class Round:
         names = list(phases)
         shows = phases[phase]
         is_own, process = self.case.victim in ("task", "worker"), None
-        if is_own and phase == "ended" and isinstance(task, ClusterTask):
+        if is_own and phase == "ended" and task.deferred_after:
             shows = task.resumes  # in another process
         elif is_own:
             process = task.find_process()
-        if isinstance(task, ClusterTask) and names.index(phase) > names.index("submitted"):
+        after = task.deferred_after
+        if after and names.index(phase) > names.index(after):
             assert task.until(lambda: task.state() == "deferred", _PHASE), task.log()
             result.slots = task.slots()
         assert task.until(shows, _PHASE), task.log()

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from tests.kills.cluster_task import ClusterTask
-from tests.kills.connect_task import ConnectTask
+from tests.kills.connect_task import ConnectTask, DeferredConnectTask
 from tests.kills.make_tables import TEMPLATE
 from tests.kills.matrix import adds_again, rounds
 from tests.kills.rounds import Round, table_of
@@ -26,11 +26,11 @@ def test_a_round(airflow, cluster, server, postgres_server, tables, plain, resul
     before, whole = plain
     table = client.copy(TEMPLATE)
     at = folder / table
-    task = (
-        ClusterTask(airflow, cluster, at, case.verb)
-        if case.kind == "cluster"
-        else ConnectTask(airflow, server, postgres_server, at, case.verb)
-    )
+    if case.kind == "cluster":
+        task = ClusterTask(airflow, cluster, at, case.verb)
+    else:
+        kind = DeferredConnectTask if case.kind == "deferred" else ConnectTask
+        task = kind(airflow, server, postgres_server, at, case.verb)
     found = Round(case, task, airflow, server, lambda: client.state(table))
     result = found.run(Random(f"{SEED} {case} {number}"), before, whole[case.verb])
     results.append(result)

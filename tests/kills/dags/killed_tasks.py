@@ -1,4 +1,4 @@
-"""The tasks that the suite kills: one deferred while its driver runs, one over Spark Connect."""
+"""The tasks that the suite kills: on a cluster, and over Spark Connect, deferred or not."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ with DAG("killed_cluster", schedule=None, params=PARAMS):
         **RETRIES,
     )
 
-with DAG("killed_connect", schedule=None, params=PARAMS):
-    MapJoinPruneOperator(
-        task_id="write",
-        sql="{{ params.sql }}",
-        conn_id="spark_connect_server",
-        conf=ONE_TASK,
-        **RETRIES,
-    )
+for name, deferrable in (("killed_connect", False), ("killed_deferred", True)):
+    with DAG(name, schedule=None, params=PARAMS):
+        MapJoinPruneOperator(
+            task_id="write",
+            sql="{{ params.sql }}",
+            conn_id="spark_connect_server",
+            conf=ONE_TASK,
+            deferrable=deferrable,
+            **RETRIES,
+        )
