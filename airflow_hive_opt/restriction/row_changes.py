@@ -22,10 +22,19 @@ SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have whe
 
 
 def values_condition(column: str, found: RowFilter) -> str:
-    """A condition that is true if ``column`` has one of the values, or is in one of the ranges."""
+    """A condition that is true if ``column`` has one of the values, or is in one of the ranges.
+
+    It is also true for NULL if the filter says so.
+    """
+    null = f"{column} IS NULL"
+    if not found.values:
+        return null if found.or_null else "1 = 0"
+    condition = _values_condition(column, found)
+    return f"{null} OR {condition}" if found.or_null else condition
+
+
+def _values_condition(column: str, found: RowFilter) -> str:
     values = [_literal(text, found.type) for text in found.values]
-    if not values:
-        return "1 = 0"
     if not found.is_range:
         return f"{column} IN ({', '.join(values)})"
     ranges = zip(values[::2], values[1::2])

@@ -1,0 +1,79 @@
+"""The texts of a statement that Spark may run, from the most restricted one to the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Optional
+
+from airflow_hive_opt.documents.descriptor import Changes, Descriptor, RowFilter
+from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.pruning.scan_way import Way
+from airflow_hive_opt.restriction.indexed import (
+    filters_of_changes,
+    filters_of_reads,
+    snapshots_of,
+    without_indexes,
+)
+from airflow_hive_opt.restriction.restrict import restrict, restrictions
+from airflow_hive_opt.statement.edits import Edit, spliced
+from airflow_hive_opt.statement.identifiers import quote, quote_table
+from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.scan_ref import ScanRef
+
+
+@dataclass(frozen=True)
+class RestrictedText:
+    """A text, and the ``descriptor`` with the conditions that are in it.
+
+    ``on_branch`` says that it changes rows on a branch of its target.
+    """
+
+    text: str
+    descriptor: Descriptor
+    on_branch: bool = False
+
+
+def restricted_texts(
+    sql: str,
+    descriptor: Descriptor,
+    ways: Mapping[ScanRef, Way],
+    fewer_joins: Optional[str],
+    branch: Optional[str],
+) -> list[RestrictedText]:
+    """The texts for ``sql``; ``fewer_joins`` is the one without the joins that the keys decide.
+
+    ``branch`` is the name of the target's branch, if the statement can run on one.
+    """
+    targets, changes = descriptor.targets, descriptor.changes
+    on_main = _on_main(descriptor, branch is not None)
+    found = []
+    if branch is not None and changes is not None:
+        filters = (*filters_of_reads(descriptor), *filters_of_changes(descriptor))
+        edits = restrictions(sql, targets, ways, filters, changes, descriptor.held_scans)
+        edits.append(_renamed(changes, filters_of_changes(descriptor)[0], branch))
+        found.append(RestrictedText(spliced(sql, edits), descriptor, on_branch=True))
+    if fewer_joins is not None:
+        found.append(RestrictedText(fewer_joins, on_main))
+    filters, held = filters_of_reads(on_main), on_main.held_scans
+    found.append(RestrictedText(restrict(sql, targets, ways, filters, changes, held), on_main))
+    if on_main.index_filters:
+        why = "Spark rejects the statement with its conditions"
+        code = IndexCode.NO_FIXED_SNAPSHOT
+        plainer = without_indexes(on_main, snapshots_of(on_main), code, why)
+        text = restrict(sql, targets, ways, plainer.row_filters, changes)
+        found.append(RestrictedText(text, plainer))
+    return found
+
+
+def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
+    """The descriptor of a text that changes the table itself, not a branch."""
+    tables = {found.scan.table for found in filters_of_changes(descriptor)}
+    code = IndexCode.NOT_PUBLISHED if has_branch else IndexCode.NO_BRANCH
+    return without_indexes(descriptor, tables, code)
+
+
+def _renamed(changes: Changes, of_target: RowFilter, branch: str) -> Edit:
+    """The edit that puts the branch in place of the target, under its alias."""
+    alias = "" if of_target.aliased else f" AS {quote(of_target.scan.alias)}"
+    return Edit(Span(*changes.target), f"{quote_table(branch)}{alias}")
