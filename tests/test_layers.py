@@ -17,7 +17,7 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("restriction", "local_task", "worker", "engines", "explain", "pages", "spark"),
+    *("key_index", "restriction", "local_task", "worker", "engines", "explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -39,6 +39,7 @@ FOREIGN = {
         *("pymetastore", "thrift", "gssapi", "boto3", "botocore", "pyiceberg", "deltalake"),
     },
     "documents": {"upath", "fsspec"},
+    "key_index": {"pyarrow", "pyiceberg", "deltalake"},
     "restriction": set(),
     "local_task": set(),
     "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath", "pyiceberg", "deltalake"},
@@ -144,6 +145,7 @@ def test_code_that_runs_on_a_cluster_uses_zip_as_in_python_3_9():
             *PLANNING,
             "metastores",
             "documents",
+            "key_index",
             "restriction",
             "local_task",
             "explain",

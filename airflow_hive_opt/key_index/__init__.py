@@ -1,0 +1,9 @@
+"""The index of a table's column: for each key, the data files that hold it.
+
+- ``manifest``: what an index has; ``part``: the files of keys that it consists of.
+- ``keys``: the types that keys can have, and their values in Arrow.
+- ``lookup``: the data files that hold some keys.
+
+The lookup needs PyArrow alone. An index may be stale: a data file that it does not cover must be
+read. So an index that is absent or damaged costs speed, never rows.
+"""
