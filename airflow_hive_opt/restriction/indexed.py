@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from airflow_hive_opt.documents.descriptor import Descriptor, RowFilter
+from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, RowFilter
 from airflow_hive_opt.documents.indexed_scans import IndexCode
 
 
@@ -37,6 +37,21 @@ def snapshots_of(descriptor: Descriptor) -> dict[str, str]:
     return {use.scan.table: use.snapshot for use in used if use.snapshot is not None}
 
 
+def with_indexes_of(descriptor: Descriptor, current: Descriptor) -> Descriptor:
+    """The descriptor with the conditions by key indexes that ``current`` still has."""
+    left = {found.scan for found in current.index_filters}
+    return replace(
+        descriptor,
+        index_filters=current.index_filters,
+        index_uses=current.index_uses,
+        held_scans=current.held_scans,
+        planned_files=tuple(
+            found if found.without_index is None or found.scan in left else _without_index(found)
+            for found in descriptor.planned_files
+        ),
+    )
+
+
 def without_indexes(
     descriptor: Descriptor, tables: Collection[str], code: IndexCode, why: str = ""
 ) -> Descriptor:
@@ -57,7 +72,17 @@ def without_indexes(
             for use in descriptor.index_uses
         ),
         planned_files=tuple(
-            replace(found, expression=found.without_index) if found.scan in dropped else found
+            _without_index(found) if found.scan in dropped else found
             for found in descriptor.planned_files
         ),
+    )
+
+
+def _without_index(found: PlannedFiles) -> PlannedFiles:
+    """The files that the scan reads then are not known yet."""
+    return PlannedFiles(
+        found.scan,
+        found.without_index,
+        total_files=found.total_files,
+        total_bytes=found.total_bytes,
     )

@@ -52,6 +52,7 @@ from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
+from airflow_hive_opt.restriction.indexed import with_indexes_of
 from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
@@ -65,10 +66,9 @@ from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
-from airflow_hive_opt.spark.map_join.branch import branch_for, published
-from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
-from airflow_hive_opt.spark.map_join.texts import RestrictedText, restricted_texts
+from airflow_hive_opt.spark.map_join.restricted_run import run_restricted
+from airflow_hive_opt.spark.map_join.texts import Restricted
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -250,56 +250,44 @@ class Run:
         """
         current = current or descriptor
         self._job.gates.check(current)
-        targets = current.targets
+        targets, job = current.targets, self._job
         ways = ways_of(targets, self._catalog.is_on_glue)
-        sql = descriptor.statement or self._job.statement
         for scan, way in ways.items():
             told = scan.name, way.value, way.cost
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         locations = {target.location for target in targets}
-        claims.begin(self._path, self._job.token, self._application_id)
-        texts: dict[str, RestrictedText] = {}
-        fewest_joins = fewer_joins.text if fewer_joins else None
+        lists = longest_list(descriptor.row_filters)
+        claims.begin(self._path, job.token, self._application_id)
 
-        def report_of(text: str, objection: str | None) -> Report:
+        def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
             """The report of a run of ``text``."""
-            is_own = objection is not None and text not in texts
-            used = texts[text].descriptor if text in texts else current
-            found = passed_through(self._job, objection or "") if is_own else used
             return replace(
-                self._report(replace(found, targets=descriptor.targets) , path),
-                ways={} if is_own else {scan: way.value for scan, way in ways.items()},
-                eliminated=fewer_joins.scans if fewer_joins and text == fewest_joins else (),
+                self._report(used or passed_through(job, objection or ""), path),
+                ways={scan: way.value for scan, way in ways.items()} if used else {},
+                eliminated=fewer_joins.scans if fewer_joins and text == fewer_joins.text else (),
             )
+
+        def begins(
+            text: str, objection: str | None, used: Descriptor | None
+        ) -> AbstractContextManager[None]:
+            report = report_of(text, objection, used)
+            return kept_for_retry(self._session, self._begins, report, text, job, self._path)
 
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
             progress(self._session, MAP_JOIN),
-            scanning(
-                self._session, set(ways.values()), locations, longest_list(current.row_filters)
-            ),
-            branch_for(self._session, current) as branch,
+            scanning(self._session, set(ways.values()), locations, lists),
         ):
-            name = branch.full_name if branch else None
-            found = restricted_texts(sql, current, ways, fewest_joins, name)
-            texts = {each.text: each for each in reversed(found)}
-
-            def begins(text: str, objection: str | None) -> AbstractContextManager[None]:
-                report = report_of(text, objection)
-                asked = self._session, self._begins, report, text, self._job, self._path
-                runs = kept_for_retry(*asked)
-                is_on_branch = branch is not None and text in texts and texts[text].on_branch
-                return published(branch, runs) if is_on_branch else runs
-
-            answer = execute(
-                self._session,
-                (*(each.text for each in found), self._job.statement),
-                self._job.parameters,
-                self._job.show_rows,
-                begins,
+            restricted = Restricted(
+                descriptor.statement or job.statement,
+                with_indexes_of(descriptor, current),
+                targets,
+                ways,
+                fewer_joins.text if fewer_joins else None,
             )
+            answer, used = run_restricted(self._session, job, restricted, begins)
         report = replace(
-            report_of(answer.text, answer.objection),
+            report_of(answer.text, answer.objection, used),
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
         )
         for scan in report.eliminated:

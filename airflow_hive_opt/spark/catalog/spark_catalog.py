@@ -59,8 +59,8 @@ class SparkCatalog(ListedPartitions):
     Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
     each table once and lists its names once, so use one instance for one run. The session
     catalog checks for each name that database and table exist. The external catalog below it does
-    not, so this class calls that one, which halves the metastore calls. ``indexes`` is the folder of
-    the key indexes.
+    not, so this class calls that one, which halves the metastore calls. ``indexes`` is the folder
+    of the key indexes.
     """
 
     def __init__(self, session: SparkSession, indexes: StoragePath | None = None) -> None:

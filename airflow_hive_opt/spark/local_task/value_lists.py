@@ -36,8 +36,7 @@ _Equal = tuple[KeySource, int, list[Range]]
 class ValueFilter:
     """A condition on a ``column`` of the scanned table, and the keys from which it was made.
 
-    ``keys`` is ``None`` if only their lowest and highest value is known. ``is_exact`` says that
-    the condition is true for these keys alone.
+    ``keys`` is ``None`` if only their lowest and highest value is known.
     """
 
     column: str
@@ -46,6 +45,7 @@ class ValueFilter:
 
     @property
     def is_exact(self) -> bool:
+        """Whether the condition is the list of all keys."""
         return self.keys is not None and not self.row_filter.is_range
 
 
@@ -109,9 +109,7 @@ def _equalities(
                 values = None if (both := ends[at]) is None else [both]
             else:
                 values = _values(keys, at, types[column])
-            if values is None or any(
-                is_replaced(low) or is_replaced(high) for low, high in values
-            ):
+            if values is None or any(is_replaced(low) or is_replaced(high) for low, high in values):
                 failures.append(Reason.TYPE_NOT_COMPARABLE)
             elif column not in found or len(values) < len(found[column][2]):
                 found[column] = source, at, values
@@ -142,7 +140,7 @@ def _value_filter(
     values = sorted({range_ for each in equal for range_ in each[2]})
     keys = tuple(low for low, _ in values) if all(low == high for low, high in values) else None
     is_range = _becomes_ranges(values, most_values)
-    if listed and keys is not None and 1 < most_values and len(keys) <= MOST_LISTED:
+    if listed and keys is not None and most_values > 1 and len(keys) <= MOST_LISTED:
         is_range = False
     ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]

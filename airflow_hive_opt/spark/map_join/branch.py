@@ -123,8 +123,8 @@ class Branch:
     def _end(self, table: Any) -> int:
         """The branch's snapshot, if the table is still where the branch begins.
 
-        Raises :class:`NotPublished`. If somebody removed the branch while the statement ran, Iceberg
-        has made it again from the table's snapshot at that time.
+        Raises :class:`NotPublished`. If somebody removed the branch while the statement ran,
+        Iceberg has made it again from the table's snapshot at that time.
         """
         if (branch := table.refs().get(self.name)) is None:
             raise NotPublished(f"the branch {self.name} of {self.table} has been removed")

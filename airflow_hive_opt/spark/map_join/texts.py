@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from airflow_hive_opt.documents.descriptor import Changes, Descriptor, RowFilter
+from airflow_hive_opt.documents.descriptor import Changes, Descriptor, RowFilter, Target
 from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.restriction.indexed import (
@@ -15,7 +15,7 @@ from airflow_hive_opt.restriction.indexed import (
     snapshots_of,
     without_indexes,
 )
-from airflow_hive_opt.restriction.restrict import restrict, restrictions
+from airflow_hive_opt.restriction.restrict import restrictions
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.parse import Span
@@ -34,36 +34,53 @@ class RestrictedText:
     on_branch: bool = False
 
 
-def restricted_texts(
-    sql: str,
-    descriptor: Descriptor,
-    ways: Mapping[ScanRef, Way],
-    fewer_joins: Optional[str],
-    branch: Optional[str],
-) -> list[RestrictedText]:
-    """The texts for ``sql``; ``fewer_joins`` is the one without the joins that the keys decide.
+@dataclass(frozen=True)
+class Restricted:
+    """A statement ``sql`` and what restricts it.
 
-    ``branch`` is the name of the target's branch, if the statement can run on one.
+    ``targets`` are those of the descriptor with the partitions that there are now. ``fewer_joins``
+    is the text without the joins that the keys decide.
     """
-    targets, changes = descriptor.targets, descriptor.changes
-    on_main = _on_main(descriptor, branch is not None)
-    found = []
-    if branch is not None and changes is not None:
-        filters = (*filters_of_reads(descriptor), *filters_of_changes(descriptor))
-        edits = restrictions(sql, targets, ways, filters, changes, descriptor.held_scans)
-        edits.append(_renamed(changes, filters_of_changes(descriptor)[0], branch))
-        found.append(RestrictedText(spliced(sql, edits), descriptor, on_branch=True))
-    if fewer_joins is not None:
-        found.append(RestrictedText(fewer_joins, on_main))
-    filters, held = filters_of_reads(on_main), on_main.held_scans
-    found.append(RestrictedText(restrict(sql, targets, ways, filters, changes, held), on_main))
-    if on_main.index_filters:
-        why = "Spark rejects the statement with its conditions"
-        code = IndexCode.NO_FIXED_SNAPSHOT
-        plainer = without_indexes(on_main, snapshots_of(on_main), code, why)
-        text = restrict(sql, targets, ways, plainer.row_filters, changes)
-        found.append(RestrictedText(text, plainer))
-    return found
+
+    sql: str
+    descriptor: Descriptor
+    targets: Sequence[Target]
+    ways: Mapping[ScanRef, Way]
+    fewer_joins: Optional[str] = None
+
+    def texts(self, branch: Optional[str]) -> list[RestrictedText]:
+        """The restricted texts; ``branch`` is the target's branch, if there is one."""
+        descriptor, changes = self.descriptor, self.descriptor.changes
+        on_main = _on_main(descriptor, branch is not None)
+        found = []
+        if branch is not None and changes is not None:
+            filters = filters_of_changes(descriptor)
+            edits = self._edits(descriptor, (*filters_of_reads(descriptor), *filters))
+            edits.append(_renamed(changes, filters[0], branch))
+            found.append(RestrictedText(spliced(self.sql, edits), descriptor, on_branch=True))
+        if self.fewer_joins is not None:
+            found.append(RestrictedText(self.fewer_joins, on_main))
+        found.append(self._on_main(on_main))
+        if on_main.index_filters:
+            why = "Spark rejects the statement with its conditions"
+            tables = snapshots_of(on_main)
+            plainer = without_indexes(on_main, tables, IndexCode.NO_FIXED_SNAPSHOT, why)
+            found.append(self._on_main(plainer))
+        return found
+
+    def _on_main(self, descriptor: Descriptor) -> RestrictedText:
+        edits = self._edits(descriptor, filters_of_reads(descriptor))
+        return RestrictedText(spliced(self.sql, edits), descriptor)
+
+    def _edits(self, descriptor: Descriptor, filters: Sequence[RowFilter]) -> list[Edit]:
+        return restrictions(
+            self.sql,
+            self.targets,
+            self.ways,
+            filters,
+            descriptor.changes,
+            descriptor.held_scans,
+        )
 
 
 def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
