@@ -23,6 +23,7 @@ from airflow_hive_opt.key_index.indexed_column import (
     IndexedColumn,
     IndexingError,
     LeftOut,
+    in_words,
 )
 from airflow_hive_opt.key_index.manifest import (
     KeyIndex,
@@ -64,6 +65,15 @@ class Built:
     parts: int
     bytes: int
     seconds: float
+
+    def headline(self, table: str, column: str) -> str:
+        """The figures as one line of a log."""
+        left_out = "; ".join(f"{number:,} left out: {why}" for why, number in self.left_out.items())
+        return (
+            f"the index of {column} of {table} covers {self.files:,} data files with {self.keys:,} "
+            f"keys, in {self.bytes:,} bytes: {self.new_files:,} files with {self.new_keys:,} keys "
+            f"were added in {self.seconds:.1f} s{left_out and f'; {left_out}'}"
+        )
 
     def summary(self) -> dict[str, Any]:
         """The figures for XCom."""
@@ -200,7 +210,5 @@ class _Builder:
         except LeftOut as why:
             return why
         except Exception as error:  # of PyArrow, of the storage's driver
-            text = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise IndexingError(
-                f"can't read {file.path} of {self._column.table}: {text}"
-            ) from error
+            place = f"{file.path} of {self._column.table}"
+            raise IndexingError(f"can't read {place}: {in_words(error)}") from error

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Optional
 
-from airflow_hive_opt.key_index.indexed_column import DataFile, IndexingError, LeftOut
+from airflow_hive_opt.key_index.indexed_column import (
+    DataFile,
+    IndexingError,
+    LeftOut,
+    NotIndexable,
+    in_words,
+)
 from airflow_hive_opt.key_index.keys import arrow_type
 from airflow_hive_opt.statement.types import family
 
@@ -35,7 +42,7 @@ class IcebergColumn:
     :param name: the table's name, for messages.
     :param column: the column's name, in any case.
 
-    Raises :class:`~airflow_hive_opt.key_index.indexed_column.IndexingError` for a column that
+    Raises :class:`~airflow_hive_opt.key_index.indexed_column.NotIndexable` for a column that
     can't have an index.
     """
 
@@ -60,25 +67,18 @@ class IcebergColumn:
 
     def files(self, since: Optional[int]) -> list[DataFile]:
         """See ``IndexedColumn``: a manifest that both snapshots have is not read."""
-        snapshot = self._loaded.current_snapshot()
-        if snapshot is None:
-            return []
-        earlier = None if since is None else self._loaded.metadata.snapshot_by_id(since)
-        known = frozenset(each.manifest_path for each in self._manifests(earlier))
-        return list(
-            self._files_of(
-                each for each in self._manifests(snapshot) if each.manifest_path not in known
-            )
-        )
+        metadata = self._loaded.metadata
+        earlier = None if since is None else metadata.snapshot_by_id(since)
+        with self._listing():
+            known = self._manifests([earlier]).keys()
+            manifests = self._manifests([self._loaded.current_snapshot()])
+            return self._files_of(each for path, each in manifests.items() if path not in known)
 
     def paths_of_all_snapshots(self) -> set[str]:
         """See ``IndexedColumn``."""
-        manifests = {
-            manifest.manifest_path: manifest
-            for snapshot in self._loaded.metadata.snapshots
-            for manifest in self._manifests(snapshot)
-        }
-        return {file.path for file in self._files_of(manifests.values())}
+        with self._listing():
+            manifests = self._manifests(self._loaded.metadata.snapshots)
+            return {file.path for file in self._files_of(manifests.values())}
 
     def keys_of(self, path: str) -> pa.Array:
         """See ``IndexedColumn``."""
@@ -118,16 +118,29 @@ class IcebergColumn:
             raise LeftOut("it was written before the column was added, with a default value")
         return found[0] if found else None
 
-    def _manifests(self, snapshot: Optional[Snapshot]) -> list[ManifestFile]:
-        """The manifests of a snapshot that list data files."""
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        """Raises :class:`IndexingError` for errors of PyIceberg and of the storage."""
+        try:
+            yield
+        except Exception as error:
+            raise IndexingError(
+                f"can't list the data files of {self.table}: {in_words(error)}"
+            ) from error
+
+    def _manifests(self, snapshots: Iterable[Optional[Snapshot]]) -> dict[str, ManifestFile]:
+        """The manifests of snapshots that list data files, by their paths, which never change."""
         from pyiceberg.manifest import ManifestContent
 
-        if snapshot is None:
-            return []
-        manifests = snapshot.manifests(self._loaded.io)
-        return [each for each in manifests if each.content == ManifestContent.DATA]
+        return {
+            manifest.manifest_path: manifest
+            for snapshot in snapshots
+            if snapshot is not None
+            for manifest in snapshot.manifests(self._loaded.io)
+            if manifest.content == ManifestContent.DATA
+        }
 
-    def _files_of(self, manifests: Iterable[ManifestFile]) -> Iterator[DataFile]:
+    def _files_of(self, manifests: Iterable[ManifestFile]) -> list[DataFile]:
         from pyiceberg.manifest import FileFormat
         from pyiceberg.transforms import IdentityTransform
 
@@ -152,25 +165,24 @@ class IcebergColumn:
             return found
 
         with ThreadPoolExecutor(_THREADS, "manifests") as threads:
-            for files in threads.map(listed, manifests):
-                yield from files
+            return [file for files in threads.map(listed, manifests) for file in files]
 
 
 def _field(loaded: Table, name: str, column: str) -> NestedField:
-    """The column to index; raises :class:`IndexingError` if it can't have an index."""
+    """The column to index; raises :class:`NotIndexable` if it can't have an index."""
     fields = loaded.schema().fields
     found = [field for field in fields if field.name.lower() == column.lower()]
     if len(found) != 1:
         why = "has no column" if not found else "has several columns, differing in case, named"
-        raise IndexingError(f"{name} {why} {column!r}: an index is of one column of the table")
+        raise NotIndexable(f"{name} {why} {column!r}: an index is of one column of the table")
     field = found[0]
     if str(field.field_type) not in _TYPES:
-        raise IndexingError(
+        raise NotIndexable(
             f"the column {field.name} of {name} has the type {field.field_type}: keys of an index "
             "are whole numbers (int, long), string or date"
         )
     if "table_uuid" not in loaded.metadata.model_fields_set:
-        raise IndexingError(f"{name} has no UUID: write to it with a newer version of Iceberg")
+        raise NotIndexable(f"{name} has no UUID: write to it with a newer version of Iceberg")
     return field
 
 

@@ -14,6 +14,10 @@ class IndexingError(Exception):
     """An index can't be built; the message says of which table, why, and what to do."""
 
 
+class NotIndexable(IndexingError):
+    """The column can't have an index, however often it is tried."""
+
+
 class LeftOut(Exception):
     """A data file can't be covered, so every scan reads it; the message says why."""
 
@@ -51,3 +55,12 @@ class IndexedColumn(Protocol):
 
         Other threads call this too. Raises :class:`LeftOut`, and errors of the storage.
         """
+
+
+def in_words(error: Exception) -> str:
+    r"""The first line of an error's text, else its class.
+
+    >>> in_words(ValueError("no\nanswer")), in_words(KeyError())
+    ('no', 'KeyError')
+    """
+    return str(error).strip().partition("\n")[0] or type(error).__name__
