@@ -8,7 +8,9 @@ one before.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from airflow_hive_opt.documents.format import Format
@@ -54,6 +56,11 @@ class KeyIndex:
     retired: tuple[Retired, ...] = ()
 
     @property
+    def files(self) -> int:
+        """The number of covered data files; one that two parts cover counts twice."""
+        return sum(part.files for part in self.parts)
+
+    @property
     def keys(self) -> int:
         """The number of pairs of a key and a data file."""
         return sum(part.keys for part in self.parts)
@@ -97,6 +104,17 @@ def read_index(root: StoragePath, table_uuid: str, field_id: int) -> Optional[Ke
 def write_index(root: StoragePath, index: KeyIndex) -> None:
     """Replaces the manifest; raises :class:`DescriptorError`."""
     _FORMAT.write(index, folder_of(root, index.table_uuid, index.field_id) / MANIFEST)
+
+
+def without(index: KeyIndex, parts: Collection[Part], by: Collection[Part] = ()) -> KeyIndex:
+    """The index with ``by`` in place of some parts, whose files will be removed in a day."""
+    now = time.time()
+    names = (file.name for part in parts for file in (part.pairs, part.paths))
+    return replace(
+        index,
+        parts=(*(part for part in index.parts if part not in parts), *by),
+        retired=(*index.retired, *(Retired(name, now) for name in names)),
+    )
 
 
 def _check(index: KeyIndex) -> None:
