@@ -166,7 +166,7 @@ class Changes:
     ``target`` is the position of the target's name in the SQL text, start and stop in characters,
     ``condition`` the position of the condition in ON or WHERE. ``source`` is the position of
     MERGE's source with its alias ``source_alias``, ``inserts`` are MERGE's clauses that insert
-    rows.
+    rows. ``aliased`` says that an alias follows the target.
     """
 
     target: tuple[int, int]
@@ -174,6 +174,7 @@ class Changes:
     source: Optional[tuple[int, int]] = None
     source_alias: str = ""
     inserts: tuple[Insertion, ...] = ()
+    aliased: bool = True
 
 
 @dataclass(frozen=True)

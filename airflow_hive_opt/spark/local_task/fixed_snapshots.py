@@ -62,11 +62,11 @@ def fixed_snapshot(
         why = _why_no_branch(session, catalog, plan, table.name)
         return why or FixedSnapshot(found.snapshot, ())
     scans = {
-        each.reference: each for each in relations(plan) if each.table.name == table.name
-    }.values()
-    if not all(each.restrictable for each in scans):
-        return "the statement reads the table at a place that can't name a version"
-    held = tuple(HeldScan(each.scan, each.text, each.aliased, found.snapshot) for each in scans)
+        each.reference: HeldScan(each.scan, each.text, each.aliased, found.snapshot)
+        for each in relations(plan)
+        if each.table.name == table.name and each.restrictable
+    }
+    held = tuple(scans.values())
     why = _why_read_now(catalog, restrict(plan.sql, (), {}, held=held), table.name, 0)
     return why or FixedSnapshot(found.snapshot, held)
 
@@ -100,4 +100,4 @@ def _why_read_now(catalog: Catalog, sql: str, name: str, most: int) -> str | Non
         if table is None or is_view(table):
             return f"the statement reads the view {each}"
         most -= table.name == name
-    return None if most >= 0 else "the statement also reads the table elsewhere"
+    return None if most >= 0 else "the statement reads the table at a place that can't be held"

@@ -92,5 +92,5 @@ def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
 
 def _renamed(changes: Changes, of_target: RowFilter, branch: str) -> Edit:
     """The edit that puts the branch in place of the target, under its alias."""
-    alias = "" if of_target.aliased else f" AS {quote(of_target.scan.alias)}"
+    alias = "" if changes.aliased else f" AS {quote(of_target.scan.alias)}"
     return Edit(Span(*changes.target), f"{quote_table(branch)}{alias}")
