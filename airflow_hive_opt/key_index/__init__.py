@@ -7,6 +7,7 @@
   table, and ``iceberg`` answers that for Iceberg tables.
 - ``batch`` makes parts of keys, ``stored_parts`` looks after the files of parts, and ``tidying``
   merges parts.
+- ``checker`` proves that an index loses nothing, by code of its own.
 
 The lookup needs PyArrow alone, the builder PyIceberg too. An index may be stale: a data file that
 it does not cover must be read. So an index that is absent or damaged costs speed, never rows.

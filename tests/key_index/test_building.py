@@ -12,6 +12,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, NestedField
+from upath import UPath
 
 from airflow_hive_opt.key_index import batch, building, tidying
 from airflow_hive_opt.key_index.indexed_column import IndexingError
@@ -304,3 +305,13 @@ def test_files_that_left_every_snapshot_are_forgotten(root, table, monkeypatch):
     assert index.files == len(paths_of(table)) == 7
     for keys in ([0], [1], [5]):
         assert found(root, table, keys) == holding_by_rows(table, keys)
+
+
+def test_an_index_on_object_storage(table):
+    root = UPath("memory://indexes")
+    assert built(root, table).new_files == 3
+    assert found(root, table, [3]) == holding_by_rows(table, [3])
+    table.append(orders(3))
+    assert built(root, table).new_files == 1
+    assert built(root, table, rebuild=True).new_files == 4
+    assert found(root, table, [3]) == holding_by_rows(table, [3])
