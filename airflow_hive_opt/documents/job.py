@@ -174,7 +174,7 @@ class Job:
     @property
     def _of_every_attempt(self) -> Job:
         """The job without fields that differ between the attempts of a task."""
-        same = replace(self, path="", token="", skipped_keys={})
+        same = replace(self, path="", token="", skipped_keys={}, index_path="")
         if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
             same = replace(same, descriptor=None, digest=None)
         return same

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from airflow_hive_opt.documents.descriptor import Changes, Descriptor, RowFilter, Target
+from airflow_hive_opt.documents.descriptor import Changes, Descriptor, Target
 from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.restriction.indexed import (
@@ -15,7 +15,7 @@ from airflow_hive_opt.restriction.indexed import (
     snapshots_of,
     without_indexes,
 )
-from airflow_hive_opt.restriction.restrict import restrictions
+from airflow_hive_opt.restriction.restrict import restrict, restrictions
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.parse import Span
@@ -54,10 +54,7 @@ class Restricted:
         on_main = _on_main(descriptor, branch is not None)
         found = []
         if branch is not None and changes is not None:
-            filters = filters_of_changes(descriptor)
-            edits = self._edits(descriptor, (*filters_of_reads(descriptor), *filters))
-            edits.append(_renamed(changes, filters[0], branch))
-            found.append(RestrictedText(spliced(self.sql, edits), descriptor, on_branch=True))
+            found.append(self._on_branch(changes, branch))
         if self.fewer_joins is not None:
             found.append(RestrictedText(self.fewer_joins, on_main))
         found.append(self._on_main(on_main))
@@ -68,19 +65,18 @@ class Restricted:
             found.append(self._on_main(plainer))
         return found
 
-    def _on_main(self, descriptor: Descriptor) -> RestrictedText:
-        edits = self._edits(descriptor, filters_of_reads(descriptor))
-        return RestrictedText(spliced(self.sql, edits), descriptor)
+    def _on_main(self, used: Descriptor) -> RestrictedText:
+        filters, held = filters_of_reads(used), used.held_scans
+        text = restrict(self.sql, self.targets, self.ways, filters, used.changes, held)
+        return RestrictedText(text, used)
 
-    def _edits(self, descriptor: Descriptor, filters: Sequence[RowFilter]) -> list[Edit]:
-        return restrictions(
-            self.sql,
-            self.targets,
-            self.ways,
-            filters,
-            descriptor.changes,
-            descriptor.held_scans,
-        )
+    def _on_branch(self, changes: Changes, branch: str) -> RestrictedText:
+        used, of_target = self.descriptor, filters_of_changes(self.descriptor)
+        filters, held = (*filters_of_reads(used), *of_target), used.held_scans
+        edits = restrictions(self.sql, self.targets, self.ways, filters, changes, held)
+        alias = "" if changes.aliased else f" AS {quote(of_target[0].scan.alias)}"
+        edits.append(Edit(Span(*changes.target), f"{quote_table(branch)}{alias}"))
+        return RestrictedText(spliced(self.sql, edits), used, on_branch=True)
 
 
 def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
@@ -88,9 +84,3 @@ def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
     tables = {found.scan.table for found in filters_of_changes(descriptor)}
     code = IndexCode.NOT_PUBLISHED if has_branch else IndexCode.NO_BRANCH
     return without_indexes(descriptor, tables, code)
-
-
-def _renamed(changes: Changes, of_target: RowFilter, branch: str) -> Edit:
-    """The edit that puts the branch in place of the target, under its alias."""
-    alias = "" if changes.aliased else f" AS {quote(of_target.scan.alias)}"
-    return Edit(Span(*changes.target), f"{quote_table(branch)}{alias}")
