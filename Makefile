@@ -48,6 +48,7 @@ help:
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
+	@echo "make fuzz-key-index   N random statements by a column with a key index, compared with plain Spark"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
 	@echo "make lock   update the versions in requirements.lock"
@@ -188,6 +189,13 @@ $(addprefix test-,$(LAKES)): test-%:
 $(addprefix fuzz-,$(LAKES)): fuzz-%:
 	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) CONNECT=$(CONNECT) $(python) \
 		-m pytest -q -s tests/lakes/$(format)/test_fuzz.py
+
+# Random statements by columns with a key index, on a line of Spark: make fuzz-key-index N=1000 SEED=7.
+.PHONY: fuzz-key-index
+KEY_INDEX_SPARK ?= 4.1
+fuzz-key-index: .lakes/$(KEY_INDEX_SPARK)/ready
+	FUZZ_KEY_INDEX=$(N) FUZZ_SEED=$(SEED) .lakes/$(KEY_INDEX_SPARK)/bin/python \
+		-m pytest -q -s tests/lakes/iceberg/test_key_index_fuzz.py
 
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)

@@ -16,6 +16,7 @@ from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.spark.application import submitted
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.map_join import restricted_run
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
 
@@ -23,7 +24,6 @@ from airflow_hive_opt.spark.session.session import embedded_conf
 MAIN = """
 import sys
 from airflow_hive_opt.spark.application.submitted import main
-from airflow_hive_opt.spark.map_join import restricted_run
 for uri in sys.argv[1:]:
     print("exit code", main([uri]), flush=True)
 """
