@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
-MOST_BYTES = 128 * 1024 * 1024
-"""The size in memory at which keys become a part; sorting takes about four times as much."""
+MOST_BYTES = 64 * 1024 * 1024
+"""The size in memory at which keys become a part; sorting takes some times as much."""
 
 
 class Batch:
@@ -73,15 +73,18 @@ class Batch:
         self.paths += kept
 
     def write(self, folder: StoragePath) -> Part:
-        """Writes the part; raises :class:`DescriptorError`."""
+        """Writes the part, once; raises :class:`DescriptorError`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         keys = pa.chunked_array(self._keys, arrow_type(self._type)).combine_chunks()
         files = pa.chunked_array(self._files, pa.uint32()).combine_chunks()
+        self._keys, self._files = [], []  # they are copied, and memory is scarce
         # stable, so that the files of each key stay in ascending order
         order = pc.array_sort_indices(keys)
-        return write_part(folder, keys.take(order), files.take(order), self.paths)
+        keys, files = keys.take(order), files.take(order)
+        del order
+        return write_part(folder, keys, files, self.paths)
 
     def _add(self, keys: pa.Array, files: pa.Array) -> None:
         self._keys.append(keys)

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 THREADS = 8
 # The keys of so many rows are in memory at the same time, before they are in a part.
-_ROWS_AHEAD = 16_000_000
+_ROWS_AHEAD = 4_000_000
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _TYPES = {"int": "int", "long": "bigint", "date": "date", "string": "string"}
 _FIELD_ID = b"PARQUET:field_id"
 _THREADS = 8
+_ROWS_AT_ONCE = 128 * 1024
 
 
 class IcebergColumn:
@@ -91,10 +92,12 @@ class IcebergColumn:
             if name is None:
                 return pa.array([], arrow_type(self.type))
             found = pa.array([], arrow_type(self.type))
-            for group in range(file.num_row_groups):
-                rows = file.read_row_group(group, columns=[name], use_threads=False)
-                found = _distinct([found, *_converted(rows.column(name), self.type)])
-            return found
+            more: list[pa.Array] = []
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name], use_threads=False):
+                more.append(_converted(batch.column(name), self.type))
+                if sum(map(len, more)) > len(found):  # so each key is compared a few times at most
+                    found, more = _distinct([found, *more]), []
+            return _distinct([found, *more])
 
     def _name_in(self, file: pq.ParquetFile) -> Optional[str]:
         """The column's name in a file; ``None`` if all its values are NULL.
@@ -186,10 +189,12 @@ def _field(loaded: Table, name: str, column: str) -> NestedField:
     return field
 
 
-def _converted(column: pa.ChunkedArray, type_: str) -> list[pa.Array]:
+def _converted(values: pa.Array, type_: str) -> pa.Array:
     """The values as keys; raises :class:`LeftOut` if a file has the column in another type."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
     is_of = {
         "integer": pa.types.is_signed_integer,
         "date": pa.types.is_date32,
@@ -197,17 +202,12 @@ def _converted(column: pa.ChunkedArray, type_: str) -> list[pa.Array]:
             pa.types.is_string(each) or pa.types.is_large_string(each) or pa.types.is_binary(each)
         ),
     }[family(type_) or ""]
-    found = []
-    for chunk in column.chunks:
-        values = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
-        if not is_of(values.type):
-            raise LeftOut(f"its column has the type {values.type}, not {type_}")
-        found.append(values.cast(arrow_type(type_)))
-    return found
+    if not is_of(values.type):
+        raise LeftOut(f"its column has the type {values.type}, not {type_}")
+    return values.cast(arrow_type(type_))
 
 
 def _distinct(arrays: list[pa.Array]) -> pa.Array:
     import pyarrow as pa
 
-    found = pa.chunked_array(arrays).unique()
-    return found.drop_null()
+    return pa.chunked_array(arrays).unique().drop_null()

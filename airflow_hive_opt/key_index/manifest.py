@@ -124,8 +124,8 @@ def _check(index: KeyIndex) -> None:
     for part in index.parts:
         for file in (part.pairs, part.paths):
             _check_file(file)
-        if part.keys < 0 or part.files < 0:
-            raise ValueError("a part has fewer than 0 keys or files")
+        if min(part.keys, part.files, part.memory) < 0:
+            raise ValueError("a part has fewer than 0 keys, files or bytes")
         if (part.lowest is None) != (part.highest is None):
             raise ValueError("a part has one end of its keys only")
     for retired in index.retired:

@@ -57,13 +57,15 @@ REBUILD = "delete the index's folder, and build the index again"
 class Part:
     """The keys of some data files.
 
-    ``keys`` is the number of pairs of a key and a data file, ``files`` the number of data files.
-    ``lowest`` and ``highest`` are the first and the last key, or the days since 1970 of a date;
-    ``None`` for texts and for a part without keys.
+    ``keys`` is the number of pairs of a key and a data file, ``files`` the number of data files, and
+    ``memory`` the size of the pairs in memory, in bytes. ``lowest`` and ``highest`` are the first
+    and the last key, or the days since 1970 of a date; ``None`` for texts and for a part without
+    keys.
     """
 
     keys: int
     files: int
+    memory: int
     lowest: Optional[int]
     highest: Optional[int]
     pairs: SealedFile
@@ -109,7 +111,8 @@ def write_part(folder: StoragePath, keys: pa.Array, files: pa.Array, paths: Sequ
     )
     lowest = ordinal(keys[0].as_py()) if len(keys) else None
     highest = ordinal(keys[-1].as_py()) if len(keys) else None
-    return Part(len(keys), len(paths), lowest, highest, pairs, listed)
+    memory = keys.nbytes + files.nbytes
+    return Part(len(keys), len(paths), memory, lowest, highest, pairs, listed)
 
 
 def _written(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.key_index.batch import Batch
+from airflow_hive_opt.key_index.batch import MOST_BYTES, Batch
 from airflow_hive_opt.key_index.manifest import without
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 MOST_SMALL_PARTS = 16
 """The number of small parts above which they are merged."""
-_SMALL = 4_000_000  # keys
+_SMALL = MOST_BYTES // 4
 
 
 def tidied(index: KeyIndex, column: IndexedColumn, folder: StoragePath) -> KeyIndex:
@@ -61,7 +61,7 @@ def tidied(index: KeyIndex, column: IndexedColumn, folder: StoragePath) -> KeyIn
 
 
 def _is_small(part: Part) -> bool:
-    return part.keys < _SMALL
+    return part.memory < _SMALL
 
 
 def _merged(
