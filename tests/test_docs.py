@@ -13,8 +13,8 @@ import yaml
 
 from airflow_hive_opt.documents import descriptor
 from airflow_hive_opt.documents.format import Format
-from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.documents.key_set import KeySetCode
 from airflow_hive_opt.documents.report import NO_PARTITIONED_TABLE, headline
 from airflow_hive_opt.get_provider_info import get_provider_info

@@ -35,8 +35,7 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
         parts += ["", *_row_filter(row_filter)]
     if descriptor.index_uses:
         parts.append("")
-    for found in descriptor.index_uses:
-        parts.append(_index_use(found))
+    parts += map(_index_use, descriptor.index_uses)
     if descriptor.key_sets:
         parts.append("")
     for use in descriptor.key_sets:

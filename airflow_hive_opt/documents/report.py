@@ -319,8 +319,8 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
         elif planned.files is None:
             yield f"files of {name} by {keys}"
         else:
-            files = files_in_words(planned.files, planned.total_files)
-            yield f"{files} of {name} by {keys}{_by_index(descriptor, scan)}"
+            keys += _by_index(descriptor, scan)
+            yield f"{files_in_words(planned.files, planned.total_files)} of {name} by {keys}"
 
 
 def _by_index(descriptor: Descriptor, scan: ScanRef) -> str:
