@@ -200,6 +200,11 @@ fuzz-key-index: .lakes/$(KEY_INDEX_SPARK)/ready
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
 
+# A MERGE by order number, with a key index and without.
+.PHONY: bench-key-index-merge
+bench-key-index-merge: .lakes/$(KEY_INDEX_SPARK)/ready
+	.lakes/$(KEY_INDEX_SPARK)/bin/python -m benchmarks.key_index_merge $(ARGUMENTS)
+
 # A MERGE that a user of Iceberg has reported.
 .PHONY: bench-published-merge
 bench-published-merge: .lakes/3.5/ready
