@@ -11,10 +11,14 @@ from collections import Counter
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyiceberg.table import StaticTable
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.key_index.checker import problems_of_descriptor
 from airflow_hive_opt.key_index.manifest import folder_of
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
 from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.random_statements import ANY_COLUMN, SMALL
@@ -230,6 +234,19 @@ def statement(rng: random.Random, columns: list[str]) -> str:
     )
 
 
+def checked(session, found, path) -> list[str]:
+    """What the independent check of the descriptor objects to."""
+    used = {use.column for use in found.report.descriptor.index_uses if use.code == "USED"}
+    if not used:
+        return []
+    loaded = load(session, Place.of("lake.kif.ours")).table()
+    table = StaticTable.from_metadata(str(loaded.operations().current().metadataFileLocation()))
+    problems = (
+        problems_of_descriptor(table, column, UPath(path) / "descriptor.json") for column in used
+    )
+    return [each for found in problems for each in found]
+
+
 def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp_path):
     rng = random.Random(SEED)
     root = UPath(tmp_path / "indexes")
@@ -246,32 +263,35 @@ def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp
             session.sql(f"INSERT INTO lake.kif.keys VALUES {rows}")
         sql = statement(rng, tables.indexed)
         options = {"settings": ANY_COLUMN} if rng.random() < 0.3 else {}
-        runs = run_apart if rng.random() < 0.2 else run
+        runs, between = (run_apart, [tables.change]) if rng.random() < 0.2 else (run, [])
         failed, found, plain = {}, None, []
         with case(f"statement {number}", statement=sql) as finding:
-            try:
-                plain = rows_of(session, sql.replace("{t}", "lake.kif.plain"))
-            except (PySparkException, Py4JJavaError) as error:
-                failed["plain"] = str(error)[:500]
             ours = sql.replace("{t}", "lake.kif.ours")
             try:
-                found = runs(session, ours, tmp_path, index_path=str(root), **options)
+                found = runs(session, ours, tmp_path, *between, index_path=str(root), **options)
                 codes.update(str(use.code) for use in found.report.descriptor.index_uses)
                 codes["on a branch"] += "branch_hive_opt" in found.statement
             except (PySparkException, Py4JJavaError) as error:
                 failed["ours"] = str(error)[:500]
+            try:
+                plain = rows_of(session, sql.replace("{t}", "lake.kif.plain"))
+            except (PySparkException, Py4JJavaError) as error:
+                failed["plain"] = str(error)[:500]
             contents = [
                 rows_of(session, f"SELECT * FROM lake.kif.{name}") for name in ("plain", "ours")
             ]
+            problems = [] if found is None else checked(session, found, tmp_path)
         refused += bool(failed)
         is_query = sql.startswith("SELECT")
         given = found.rows if found is not None and is_query else []
         same = contents[0] == contents[1] and (not is_query or failed or given == plain)
         branches = rows_of(session, "SELECT name FROM lake.kif.ours.refs WHERE name <> 'main'")
-        if not same or len(failed) == 1 or branches:
+        if not same or len(failed) == 1 or branches or problems:
             said = {"ran": found and found.statement, "failed": failed, "before": tables.log}
             both = (plain, given) if contents[0] == contents[1] else contents
-            wrong.append(finding(keys=rows, branches=branches, **said, **differing(*both)))
+            wrong.append(
+                finding(keys=rows, branches=branches, problems=problems, **said, **differing(*both))
+            )
             left = 0
         tables.log.append(sql)
     counted = f"{repeat(FUZZ_KEY_INDEX=STATEMENTS)}: {refused} refused, {dict(codes)}"
