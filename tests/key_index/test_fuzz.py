@@ -8,7 +8,6 @@ from datetime import date, timedelta
 
 import pyarrow as pa
 import pytest
-from pyiceberg.exceptions import ValidationError
 
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.key_index import batch, building, tidying
@@ -67,7 +66,7 @@ class Changes:
         snapshots = self.table.refresh().history()
         if snapshots:
             chosen = self.chance.choice(snapshots).snapshot_id
-            with suppress(ValidationError):  # it may be no ancestor of the current one
+            with suppress(ValueError):  # it may be no ancestor of the current one
                 self.table.manage_snapshots().rollback_to_snapshot(chosen).commit()
 
     def expire(self):
