@@ -106,7 +106,7 @@ class Changes:
             path = folder_of(self.root, index.table_uuid, index.field_id) / file.name
             if self.chance.random() < 0.5:
                 path.unlink(missing_ok=True)
-            else:
+            elif path.exists():
                 path.write_bytes(path.read_bytes()[: file.size // 2])
 
     def check(self):
