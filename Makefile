@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-key-index bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -38,6 +38,7 @@ help:
 	@echo "make bench-engines  joins of other engines, restricted to a local task's list and not"
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make bench-key-sets  five statements over the same days, with a key set and without"
+	@echo "make bench-key-index  size, build, update and lookup of a key index of 10 million keys"
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
@@ -133,7 +134,7 @@ test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
 test-mutants: $(READY)
-	$(BIN)/pytest -s -m mutants tests/mutants
+	$(BIN)/pytest -s -m mutants tests/mutants tests/key_index
 
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
 test-matrix: $(READY) services
@@ -335,7 +336,7 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker bench-key-sets bench-engines
+bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker bench-key-sets bench-key-index bench-engines
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
@@ -351,6 +352,9 @@ bench-worker: services
 
 bench-key-sets: $(READY)
 	$(BIN)/python -m benchmarks.key_sets $(ARGUMENTS)
+
+bench-key-index: $(READY)
+	$(BIN)/python -m benchmarks.key_index $(ARGUMENTS)
 
 bench-engines: $(READY)
 	$(BIN)/python -m benchmarks.engines $(ARGUMENTS)

@@ -57,7 +57,7 @@ REBUILD = "delete the index's folder, and build the index again"
 class Part:
     """The keys of some data files.
 
-    ``keys`` is the number of pairs of a key and a data file, ``files`` the number of data files, and
+    ``keys`` is the number of pairs of a key and a data file, ``files`` that of the data files, and
     ``memory`` the size of the pairs in memory, in bytes. ``lowest`` and ``highest`` are the first
     and the last key, or the days since 1970 of a date; ``None`` for texts and for a part without
     keys.

@@ -50,8 +50,8 @@ def iceberg_table(
 
     ``table`` is its name: that on Spark for a table of a catalog, with the catalog's name, and
     ``database.table`` for one of a metastore. Or it is the folder of a table of a Hadoop catalog.
-    Raises ``AirflowFailException`` if there is no such table or connection, and
-    ``AirflowException`` if a server does not answer.
+    Raises ``AirflowFailException`` if there is no such connection, and ``AirflowException`` if the
+    table can't be read, or not at this time.
     """
     from airflow_hive_opt.metastores.iceberg.catalog import NO_PYICEBERG
     from airflow_hive_opt.metastores.lakes import CatalogError
@@ -75,7 +75,5 @@ def iceberg_table(
         with HiveMetastoreHook(metastore_conn_id or DEFAULT_CONN_ID).get_conn() as metastore:
             own_name = table.removeprefix("spark_catalog.")
             return iceberg.in_metastore(table, own_name, metastore, open_path).loaded
-    except Unanswered as error:
-        raise AirflowFailException(str(error)) from None
-    except (CatalogError, MetastoreError) as error:
+    except (CatalogError, MetastoreError, Unanswered) as error:
         raise AirflowException(f"can't read the table {table}: {error}") from None

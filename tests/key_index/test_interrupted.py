@@ -6,6 +6,7 @@ import errno
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from upath import UPath
 
 from airflow_hive_opt.documents import format as documents_format
 from airflow_hive_opt.documents.storage import DescriptorError, write_atomically
@@ -19,6 +20,7 @@ from tests.key_index.tables import (
     orders,
     paths_of,
 )
+from tests.services.disk import fill, small_disk
 
 KEYS = ([1], [3], [5], [9])
 
@@ -149,3 +151,20 @@ def test_builders_in_threads(root, table):
             list(threads.map(lambda column: building.build(root, column), columns))
             nothing_is_missed_or_more(root, table)
             table.append(orders(3))
+
+
+@pytest.mark.faults
+def test_a_full_disk(table, tmp_path):
+    with small_disk(tmp_path / "disk", kilobytes=256) as disk:
+        root = UPath(disk)
+        built(root, table)
+        before = index_of(root, table)
+        table.append(orders(9))
+        filler = fill(disk)
+        with pytest.raises(DescriptorError, match="No space left"):
+            built(root, table)
+        assert index_of(root, table) == before
+        nothing_is_missed(root, table)
+        filler.unlink()
+        assert built(root, table).new_files == 1
+        nothing_is_missed_or_more(root, table)

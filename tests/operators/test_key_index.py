@@ -115,7 +115,7 @@ def test_a_table_of_a_metastore(table, root, monkeypatch, tmp_path):
             == 0
         )
         for name in ("dw.plain", "dw.nothing"):
-            with pytest.raises(AirflowFailException, match="is no Iceberg table of the metastore"):
+            with pytest.raises(AirflowException, match="is no Iceberg table of the metastore"):
                 executed(name)
     assert found(root, table, [1]) == holding_by_rows(table, [1])
 
