@@ -61,6 +61,9 @@ def fixed_snapshot(
     if is_target(plan, relation):
         why = _why_no_branch(session, catalog, plan, table.name)
         return why or FixedSnapshot(found.snapshot, ())
+    written = (plan.target or "").replace("`", "").rpartition(".")[2]
+    if written == table.short_name.lower():
+        return "the statement also writes the table"
     scans = {
         each.reference: HeldScan(each.scan, each.text, each.aliased, found.snapshot)
         for each in relations(plan)

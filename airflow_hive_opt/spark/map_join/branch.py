@@ -62,9 +62,12 @@ class Branch:
     def create(self) -> None:
         """Makes the branch. Expiring the table's snapshots removes it after a day.
 
-        Raises the errors of the catalog.
+        Raises :class:`NotPublished` if the table has another snapshot now, and the errors of the
+        catalog.
         """
         table = self._loaded()
+        if int(table.currentSnapshot().snapshotId()) != self._start:
+            raise NotPublished(_other_writer(self.table))
         age = int(time.time() * 1000) - int(table.snapshot(self._start).timestampMillis())
         branches = table.manageSnapshots().createBranch(self.name, self._start)
         self._exists = True  # also if the catalog's answer gets lost
@@ -169,7 +172,7 @@ def branch_for(session: SparkSession, descriptor: Descriptor) -> Iterator[Branch
     try:
         try:
             branch.create()
-        except _FAILURES as error:
+        except (NotPublished, *_FAILURES) as error:
             log.warning("the key index of %s is not used: no branch: %s", table, in_words(error))
             branch.remove()
             yield None

@@ -107,8 +107,9 @@ def test_changes_write_what_plain_spark_writes(session, tmp_path, root, mode):
         assert branches_of(session) == []
         (planned,) = found.report.descriptor.planned_files
         assert planned.files < DAYS / 2 and planned.total_files == DAYS + 1
-        summary = "SELECT operation FROM lake.kim.{}.snapshots"
-        assert rows_of(session, summary.format("ours")) == rows_of(session, summary.format("plain"))
+        if "v = 73" not in sql:  # where plain Spark commits although nothing changes
+            made = "SELECT operation FROM lake.kim.{}.snapshots"
+            assert rows_of(session, made.format("ours")) == rows_of(session, made.format("plain"))
 
 
 def test_files_behind_the_index_are_changed_too(session, tmp_path, root):
@@ -180,7 +181,7 @@ def test_a_writer_that_adds_a_key_in_another_partition_meanwhile(
     session.sql(f"INSERT INTO lake.kim.plain {row}")
     session.sql(of("plain", MERGE))
     assert content(session, "ours") == content(session, "plain")
-    assert use_of(found).code == "NOT_PUBLISHED"
+    assert use_of(found).code == ("NO_BRANCH" if when == "create" else "NOT_PUBLISHED")
     assert "branch_hive_opt" not in found.statement
     assert branches_of(session) == []
 

@@ -325,6 +325,13 @@ def test_writes_of_other_tables_use_the_index(tables, tmp_path, root):
     tables.sql("DROP TABLE lake.ki.made")
 
 
+def test_a_statement_that_also_writes_the_table_does_not_use_the_index(tables, tmp_path, root):
+    """Another run's rows between the snapshot and the statement would be overwritten."""
+    sql = f"INSERT OVERWRITE {ORDERS} SELECT o.* FROM {ORDERS} o JOIN lake.ki.picked p USING (id)"
+    found = run(tables, sql.replace("USING (id)", "ON o.id = p.id"), tmp_path, index_path=str(root))
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+
+
 def test_cached_rows_and_branches_leave_the_index_unused(tables, tmp_path, root):
     other = tables.newSession()
     other.sql("CACHE TABLE lake.ki.picked")

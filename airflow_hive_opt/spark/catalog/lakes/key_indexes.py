@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -70,10 +71,15 @@ def table_uuid(loaded: Any) -> str:
 
 
 def column_numbers(session: SparkSession, loaded: Any) -> dict[str, int]:
-    """The number of each column of an Iceberg table, by its name in lower case."""
+    """The number of each column of an Iceberg table, by its name in lower case.
+
+    Without columns whose names differ in their case only.
+    """
     text = session._jvm.org.apache.iceberg.SchemaParser.toJson(loaded.table().schema())  # type: ignore[union-attr]
     fields = json.loads(str(text))["fields"]
-    return {str(field["name"]).lower(): int(field["id"]) for field in fields}
+    names = Counter(str(field["name"]).lower() for field in fields)
+    numbers = {str(field["name"]).lower(): int(field["id"]) for field in fields}
+    return {name: number for name, number in numbers.items() if names[name] == 1}
 
 
 def _numbers_in(folder: StoragePath) -> frozenset[str]:
