@@ -98,7 +98,8 @@ class RowFilter:
     ``values`` are values of the column's ``type``, as text; a TIMESTAMP is in microseconds. If
     ``is_range`` is true, they are pairs of a lowest and a highest value. ``guard`` is the column of
     MERGE's source that must have one of these values too, in the rows that fulfil ``guarded``.
-    ``or_null`` says that rows with NULL in the column are read too.
+    ``or_null`` says that rows with NULL in the column are read too. ``guards_only`` says that the
+    values are no condition on the scan, only on ``guard``.
     """
 
     scan: ScanRef
@@ -112,6 +113,7 @@ class RowFilter:
     guard: Optional[str] = None
     guarded: tuple[str, ...] = ()
     or_null: bool = False
+    guards_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     is_target,
 )
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
-from airflow_hive_opt.spark.local_task.value_lists import ValueFilter, is_replaced
+from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter, is_replaced
 from airflow_hive_opt.statement.catalog import Catalog, Column, Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.types import TIMESTAMP, family
@@ -54,6 +54,11 @@ class Indexed:
     filters: tuple[RowFilter, ...] = ()
     uses: tuple[IndexUse, ...] = ()
     held: tuple[HeldScan, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[RowFilter, ...]:
+        """The filters that are conditions on the scan."""
+        return tuple(each for each in self.filters if not each.guards_only)
 
 
 class KeyIndexLookup:
@@ -83,19 +88,21 @@ class KeyIndexLookup:
         columns = _partition_columns(relation)
         files = _Files(self._session, decision.table, columns, fixed.snapshot)
         uses, to_read = [], None
+        guards: list[RowFilter] = []
         for each in candidates:
             use, holding = self._look_up(each, decision, files, fixed)
             uses.append(use)
             if holding is not None:
                 to_read = holding if to_read is None else to_read & holding
+                guards += _guards(each) if is_target(self._plan, relation) else ()
         if to_read is None:
             return Indexed(uses=_told(uses))
-        source = replace(candidates[0].row_filter.source)
+        source = candidates[0].row_filter.source
         filters = self._filters(relation, columns, files, to_read, source)
         if isinstance(filters, IndexCode):
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
-        return Indexed(filters, _told(uses), fixed.held)
+        return Indexed((*filters, *guards), _told(uses), fixed.held)
 
     def _look_up(
         self,
@@ -128,13 +135,15 @@ class KeyIndexLookup:
     def _is_sound(self, keys: ValueFilter, decision: ScanDecision) -> bool:
         """Whether no row of a source with another key can be taken for one without a match.
 
-        A statement that changes rows must keep to these keys, since the files of other keys are
-        left out. MERGE must also fail if its source has others.
+        UPDATE and DELETE must keep to these keys, since the files of other keys are left out. MERGE
+        must fail if its source has others.
         """
         row_level, relation = self._plan.row_level, decision.relation
         if row_level is None or relation is None or not is_target(self._plan, relation):
             return True
-        return keys.is_exact and (row_level.source is None or keys.row_filter.guard is not None)
+        if row_level.source is None:
+            return keys.is_exact
+        return keys.row_filter.guard is not None and len(keys.keys or ()) <= MOST_LISTED
 
     def _found(self, keys: ValueFilter, table: Table) -> Union[FoundFiles, IndexUse]:
         try:
@@ -236,6 +245,14 @@ def _is_literal(text: str, type_: str) -> bool:
     if type_ == TIMESTAMP:
         return True
     return typed(text, type_) is not None and not is_replaced(text)
+
+
+def _guards(keys: ValueFilter) -> tuple[RowFilter, ...]:
+    """The list of all keys for MERGE's guard, if its own condition is not that list."""
+    if keys.is_exact or keys.row_filter.guard is None:
+        return ()
+    listed = tuple(map(str, keys.keys or ()))
+    return (replace(keys.row_filter, values=listed, is_range=False, guards_only=True),)
 
 
 def _refused(keys: ValueFilter, code: IndexCode, why: str = "") -> IndexUse:

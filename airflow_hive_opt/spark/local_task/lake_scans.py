@@ -95,7 +95,7 @@ class LakeScan:
         relation = decision.relation
         assert relation is not None, "a pruned decision"
         names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
-        conditions = [(names[each.column], each) for each in (*own, *indexed.filters)]
+        conditions = [(names[each.column], each) for each in (*own, *indexed.conditions)]
         alone = format_.expression(decision.table, conditions[: len(own)])
         expression = format_.expression(decision.table, conditions)
         planned = counted(
@@ -104,9 +104,11 @@ class LakeScan:
         return _why_for_nothing(planned) or (own, indexed, planned)
 
     def _listed(self) -> tuple[str, ...]:
-        """The columns whose keys must be a list: a statement that changes rows keeps to it."""
-        relation = self._decision.relation
+        """The columns whose keys must be a list: UPDATE and DELETE keep to it."""
+        relation, row_level = self._decision.relation, self._plan.row_level
         if self._lookup is None or relation is None or not is_target(self._plan, relation):
+            return ()
+        if row_level is None or row_level.source is not None:
             return ()
         return self._decision.table.indexed
 

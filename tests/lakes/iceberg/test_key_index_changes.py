@@ -285,9 +285,27 @@ def test_statements_that_run_on_no_branch(session, tmp_path, root, sql, why):
     assert "branch_hive_opt" not in found.statement
 
 
-def test_too_many_keys_for_a_list_leave_the_index_unused(session, tmp_path, root, monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.spark.local_task.value_lists.MOST_LISTED", 2)
+def test_many_keys_of_a_merge_are_one_literal(session, tmp_path, root, monkeypatch):
+    """A list of them takes Spark seconds. A key that it does not have still stops the MERGE."""
     monkeypatch.setattr("airflow_hive_opt.spark.local_task.value_lists._SHORT", 1)
+    fresh(session, root)
+    found = run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    session.sql(of("plain", MERGE))
+    assert content(session, "ours") == content(session, "plain")
+    assert use_of(found).code == "USED"
+    assert "split('4,34,300,6000', ',')" in found.statement
+    fresh(session, root)
+    more = "INSERT INTO lake.kim.changed VALUES (18, 99)"
+    at(monkeypatch, "create", lambda: session.sql(more))
+    found = run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    session.sql(of("plain", MERGE))
+    session.sql("DELETE FROM lake.kim.changed WHERE id = 18")
+    assert content(session, "ours") == content(session, "plain")
+    assert found.statement == of("ours", MERGE)
+
+
+def test_too_many_keys_for_a_list_leave_the_index_unused(session, tmp_path, root, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.spark.local_task.indexed_files.MOST_LISTED", 2)
     fresh(session, root)
     found = run(session, of("ours", MERGE), tmp_path, index_path=str(root))
     session.sql(of("plain", MERGE))
