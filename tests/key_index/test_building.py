@@ -288,22 +288,38 @@ def test_a_part_has_a_limited_size(root, table, monkeypatch):
     assert found(root, table, [3]) == holding_by_rows(table, [3])
 
 
+def expire_all_but_the_current_snapshot(table):
+    current = table.refresh().current_snapshot().snapshot_id
+    others = [each.snapshot_id for each in table.snapshots() if each.snapshot_id != current]
+    table.maintenance.expire_snapshots().by_ids(others).commit()
+
+
 def test_files_that_left_every_snapshot_are_forgotten(root, table, monkeypatch):
     for at in range(6):
         table.overwrite(orders(1, 2, at))
         built(root, table)
     index = index_of(root, table)
     assert index.files > 2 * len(paths_of(table))
-    current = table.refresh().current_snapshot().snapshot_id
-    table.maintenance.expire_snapshots().by_ids(
-        [each.snapshot_id for each in table.snapshots() if each.snapshot_id != current]
-    ).commit()
+    expire_all_but_the_current_snapshot(table)
     for at in range(6):
         table.append(orders(at))
         built(root, table)
     index = index_of(root, table)
     assert index.files == len(paths_of(table)) == 7
     for keys in ([0], [1], [5]):
+        assert found(root, table, keys) == holding_by_rows(table, keys)
+
+
+def test_a_part_of_which_most_files_left_is_written_again(root, table):
+    built(root, table)
+    table.delete("order_id > 3 OR order_id IS NULL")  # rewrites one file, and drops another one
+    table.delete("order_id = 3")  # rewrites two
+    expire_all_but_the_current_snapshot(table)
+    for at in range(4, 10):
+        table.append(orders(at))
+        built(root, table)
+    assert index_of(root, table).files == len(paths_of(table))
+    for keys in ([1], [3], [9]):
         assert found(root, table, keys) == holding_by_rows(table, keys)
 
 
