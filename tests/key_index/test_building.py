@@ -313,7 +313,6 @@ def test_files_that_left_every_snapshot_are_forgotten(root, table, monkeypatch):
 def test_a_part_of_which_most_files_left_is_written_again(root, table):
     built(root, table)
     table.delete("order_id > 3 OR order_id IS NULL")  # rewrites one file, and drops another one
-    table.delete("order_id = 3")  # rewrites two
     expire_all_but_the_current_snapshot(table)
     for at in range(4, 10):
         table.append(orders(at))
