@@ -14,7 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, NestedField
 from upath import UPath
 
-from airflow_hive_opt.key_index import batch, building, tidying
+from airflow_hive_opt.key_index import batch, building, iceberg, tidying
 from airflow_hive_opt.key_index.indexed_column import IndexingError
 from tests.key_index.tables import (
     built,
@@ -178,6 +178,15 @@ def test_a_promoted_type_keeps_its_index(root, catalog):
     assert index_of(root, table).type == "bigint"
     assert len(found(root, table, [2])) == 2
     assert len(found(root, table, [2**40])) == 1
+
+
+def test_a_file_is_read_in_pieces(root, catalog, monkeypatch):
+    monkeypatch.setattr(iceberg, "_ROWS_AT_ONCE", 3)
+    table = catalog.create_table("dw.long", orders(1).schema)
+    table.append(orders(1, 2, 3, 3, 4, 1, 5, None, 6, 7))
+    assert built(root, table).new_keys == 7
+    for key in range(1, 8):
+        assert found(root, table, [key]) == paths_of(table)
 
 
 def test_many_partitions(root, catalog):
