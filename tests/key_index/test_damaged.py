@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.key_index import tidying
 from airflow_hive_opt.key_index.lookup import files_holding
 from airflow_hive_opt.key_index.manifest import folder_of, read_index, write_index
 from airflow_hive_opt.key_index.part import write_part
@@ -75,6 +76,15 @@ def test_a_damaged_file_is_refused_and_built_again(root, table, folder, kind, da
         assert summary.new_files == 0
         summary = built(root, table, rebuild=True)
     assert summary.new_files == summary.files == 2
+    assert found(root, table, [4]) == holding_by_rows(table, [4])
+
+
+def test_an_altered_part_is_found_when_parts_are_merged(root, table, folder, monkeypatch):
+    path = file_of(folder, 1)
+    path.write_bytes(altered(path.read_bytes()))
+    assert built(root, table).new_files == 0
+    monkeypatch.setattr(tidying, "MOST_SMALL_PARTS", 0)
+    assert built(root, table).new_files == 2
     assert found(root, table, [4]) == holding_by_rows(table, [4])
 
 

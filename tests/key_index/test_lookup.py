@@ -67,7 +67,7 @@ def test_files_that_hold_a_key_are_found(root, type_, low, middle, high):
 
 
 def test_only_groups_of_rows_with_a_key_between_their_ends_are_read(root, monkeypatch):
-    count = 500_000
+    count = 1_500_000
     keys, files = pa.array(range(0, 2 * count, 2)), pa.array([0] * count, pa.uint32())
     part = write_part(folder_of(root, UUID, 3), keys, files, ["a"])
     index = KeyIndex(UUID, "dw.orders", 3, "order_id", "bigint", (part,))
@@ -79,7 +79,7 @@ def test_only_groups_of_rows_with_a_key_between_their_ends_are_read(root, monkey
         return of_pyarrow(self, group, **options)
 
     monkeypatch.setattr(pa.parquet.ParquetFile, "read_row_group", read_row_group)
-    assert files_holding(root, index, [600_000]).holding == {"a"}
+    assert files_holding(root, index, [2_400_000]).holding == {"a"}
     assert read == [2]
     assert not files_holding(root, index, [-1, 2 * count]).holding
     assert read == [2]
