@@ -79,6 +79,9 @@ class Tables:
 
     def change(self) -> None:
         """Changes both tables behind the index."""
+        if self._damaged is not None:  # one statement has met it
+            self.build()
+            return
         rng = self._rng
         kind = rng.choice(
             ["insert"] * 3
@@ -297,6 +300,6 @@ def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp
     counted = f"{repeat(FUZZ_KEY_INDEX=STATEMENTS)}: {refused} refused, {dict(codes)}"
     print(f"{counted}, {len(wrong)} wrong")
     assert not wrong, report(wrong, FUZZ_KEY_INDEX=STATEMENTS)
-    assert codes["USED"] >= STATEMENTS / 4, counted
+    assert codes["USED"] >= STATEMENTS / 5, counted
     assert codes["on a branch"] >= STATEMENTS / 12, counted
     assert refused <= STATEMENTS / 4, counted
