@@ -78,6 +78,7 @@ class Job:
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
+    - ``index_path`` is the URI of the folder of the key indexes; empty for none.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
       reject documents with another token.
@@ -100,6 +101,7 @@ class Job:
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     key_sets: str = ""
+    index_path: str = ""
     columns: tuple[str, ...] = ()
     token: str = ""
 
@@ -172,7 +174,7 @@ class Job:
     @property
     def _of_every_attempt(self) -> Job:
         """The job without fields that differ between the attempts of a task."""
-        same = replace(self, path="", token="", skipped_keys={})
+        same = replace(self, path="", token="", skipped_keys={}, index_path="")
         if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
             same = replace(same, descriptor=None, digest=None)
         return same
@@ -205,7 +207,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 5, Job)
+_JOB = Format("job", 6, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

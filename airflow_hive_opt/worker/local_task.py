@@ -140,6 +140,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, True, shared
     )
+    if job.index_path and any(decision.table.provider for decision in plan.decisions):
+        raise Unanswered("a key index may restrict the statement, and only Spark looks keys up")
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
         raise Unanswered("a metastore call failed; the log says which")

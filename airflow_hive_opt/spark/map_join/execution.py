@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
+from airflow_hive_opt.spark.map_join.branch import NotPublished
 from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
@@ -72,8 +73,9 @@ def execute(
     All texts have the same result. The most restricted text comes first, the user's own text last.
     Once a text that writes has begun to run, no other text is tried: Spark raises an
     ``AnalysisException`` also if the metastore fails after the files are committed. The exception
-    is a MERGE whose source has changed: it fails while it reads, and commits once at its end.
-    ``begins`` makes the block in which a text runs that writes.
+    is a MERGE whose source has changed: it fails while it reads, and commits once at its end. So is
+    a text that ran on a branch which could not be published. ``begins`` makes the block in which a
+    text runs that writes.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -93,6 +95,9 @@ def execute(
         try:
             with begins(text, objection):
                 return Answer(text, *run(), objection)
+        except NotPublished as why:
+            objection = str(why)
+            log.warning("%s, so the statement runs again without the key index", objection)
         except (PySparkException, Py4JJavaError) as error:
             if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
                 raise
