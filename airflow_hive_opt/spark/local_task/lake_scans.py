@@ -96,8 +96,10 @@ class LakeScan:
         assert relation is not None, "a pruned decision"
         names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
         conditions = [(names[each.column], each) for each in (*own, *indexed.conditions)]
-        alone = format_.expression(decision.table, conditions[: len(own)])
         expression = format_.expression(decision.table, conditions)
+        alone = None
+        if indexed.conditions:
+            alone = format_.expression(decision.table, conditions[: len(own)])
         planned = counted(
             self._session, PlannedFiles(decision.scan, expression, without_index=alone)
         )
