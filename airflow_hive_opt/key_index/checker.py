@@ -64,21 +64,28 @@ def problems_of_descriptor(table: Table, column: str, path: StoragePath) -> list
     """
     document = _document(path)
     snapshots = {str(each.snapshot_id): each for each in table.metadata.snapshots}
+    used = [use for use in document.get("index_uses", []) if use["code"] == "USED"]
     uses = [
         use
-        for use in document.get("index_uses", [])
-        if use["code"] == "USED"
-        and use["snapshot"] in snapshots
-        and use["column"].lower() == column.lower()
+        for use in used
+        if use["snapshot"] in snapshots and use["column"].lower() == column.lower()
     ]
     if not uses:
         raise NotCheckedError(f"{path} has no scan of this table by an index of {column}")
     problems = []
     for use in uses:
-        keys = _of_scan(document["row_filters"], use["scan"], use["column"])
-        if not keys or any(each["is_range"] for each in keys):
-            raise NotCheckedError(f"{path} does not list the keys of {use['column']}")
-        filters = _of_scan(document["index_filters"], use["scan"])
+        found = _of_scan(document["index_filters"], use["scan"])
+        filters = [each for each in found if not each.get("guards_only")]
+        guards = [each for each in found if each.get("guards_only")]
+        known = [*_of_scan(document["row_filters"], use["scan"]), *guards]
+        # a row must have keys of all columns whose indexes the conditions come from
+        columns = {each["column"].lower() for each in _of_scan(used, use["scan"])}
+        keys = [each for each in known if each["column"].lower() in columns and _is_list(each)]
+        if missing := columns - {each["column"].lower() for each in keys}:
+            raise NotCheckedError(
+                f"{path} does not list the keys of {', '.join(sorted(missing))}: it lists up to "
+                "200 keys, and those of MERGE, UPDATE and DELETE"
+            )
         for file in _files(table, snapshots[use["snapshot"]]):
             if lost := _excluded(table, file, keys, filters):
                 problems.append(
@@ -191,13 +198,15 @@ def _field(table: Table, name: str) -> int:
     return found[0].field_id
 
 
-def _of_scan(conditions: Sequence[Any], scan: Any, column: str | None = None) -> list[Any]:
-    """The conditions of one scan, or those on one of its columns."""
-    return [
-        each
-        for each in conditions
-        if each["scan"] == scan and (column is None or each["column"].lower() == column.lower())
-    ]
+def _is_list(condition: Any) -> bool:
+    """Whether a condition gives values one by one; ranges do if each has one value only."""
+    values = condition["values"]
+    return not condition["is_range"] or values[::2] == values[1::2]
+
+
+def _of_scan(conditions: Sequence[Any], scan: Any) -> list[Any]:
+    """The conditions of one scan."""
+    return [each for each in conditions if each["scan"] == scan]
 
 
 def _document(path: StoragePath) -> dict[str, Any]:

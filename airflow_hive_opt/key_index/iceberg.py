@@ -51,13 +51,6 @@ class IcebergColumn:
         field = _field(loaded, name, column)
         self._loaded = loaded
         self._default = field.initial_default
-        mapping = loaded.name_mapping()
-        self._names = frozenset(
-            name
-            for mapped in (mapping or ())
-            if mapped.field_id == field.field_id
-            for name in mapped.names
-        )
         self.table_uuid = str(loaded.metadata.table_uuid)
         self.table = name
         self.field_id = field.field_id
@@ -102,19 +95,17 @@ class IcebergColumn:
     def _name_in(self, file: pq.ParquetFile) -> Optional[str]:
         """The column's name in a file; ``None`` if all its values are NULL.
 
-        As in Iceberg, a file whose columns have no numbers is read by the table's name mapping.
+        A file without field IDs can't be covered: Iceberg reads it by the table's name mapping,
+        which may give its columns to other fields at any time.
         """
-        numbers = {
+        ids = {
             field.name: int(field.metadata[_FIELD_ID])
             for field in file.schema_arrow
             if _FIELD_ID in (field.metadata or {})
         }
-        if numbers:
-            found = [name for name, number in numbers.items() if number == self.field_id]
-        elif self._names:
-            found = [name for name in file.schema_arrow.names if name in self._names]
-        else:
-            raise LeftOut("its columns have no numbers, and the table has no name mapping")
+        if not ids:
+            raise LeftOut("its columns have no field IDs of Iceberg")
+        found = [name for name, id_ in ids.items() if id_ == self.field_id]
         if len(found) > 1 or len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
             raise LeftOut("it has several columns of one name")
         if not found and self._default is not None:

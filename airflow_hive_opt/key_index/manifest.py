@@ -1,7 +1,7 @@
 """The manifest of an index: its table, its column and its parts.
 
 It is a document as in :mod:`~airflow_hive_opt.documents.format`, in the index's own folder
-``<index_path>/<table's UUID>/<number of the column>/``. The last builder's manifest replaces the
+``<index_path>/<table's UUID>/<ID of the field>/``. The last builder's manifest replaces the
 one before.
 """
 
@@ -78,6 +78,14 @@ def folder_of(root: StoragePath, table_uuid: str, field_id: int) -> StoragePath:
     return root / table_uuid / str(field_id)
 
 
+def has_index(root: StoragePath, table_uuid: str) -> bool:
+    """Whether a column of a table may have an index; raises errors of the storage."""
+    try:
+        return any(True for _ in (root / table_uuid).iterdir())
+    except FileNotFoundError:
+        return False
+
+
 def read_index(root: StoragePath, table_uuid: str, field_id: int) -> Optional[KeyIndex]:
     """The index of a column, or ``None`` if there is none.
 
@@ -143,4 +151,4 @@ def _check_name(name: str) -> None:
         raise ValueError(f"a part is in the file {name[:50]!a}")
 
 
-_FORMAT = Format("key index", 1, KeyIndex, _check)
+_FORMAT = Format("key index", 2, KeyIndex, _check)

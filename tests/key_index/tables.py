@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 
 from airflow_hive_opt.key_index.building import build
 from airflow_hive_opt.key_index.iceberg import IcebergColumn
@@ -56,3 +58,18 @@ def index_of(root, table, column="order_id"):
 
 def orders(*keys, **columns):
     return pa.table({"order_id": pa.array(keys, pa.int64()), **columns})
+
+
+def commit(table, path, **fields):
+    """Adds a file as it is described, whatever it is."""
+    with table.transaction() as made, made.update_snapshot().fast_append() as files:
+        file = DataFile.from_args(
+            content=DataFileContent.DATA,
+            partition=Record(),
+            record_count=2,
+            file_size_in_bytes=100,
+            **{"file_path": f"file://{path}", "file_format": FileFormat.PARQUET, **fields},
+        )
+        file.spec_id = table.spec().spec_id
+        files.append_data_file(file)
+    table.refresh()

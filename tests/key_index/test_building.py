@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, NestedField
 from upath import UPath
 
-from airflow_hive_opt.key_index import batch, building, iceberg, tidying
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.key_index import batch, building, iceberg, manifest, tidying
 from airflow_hive_opt.key_index.indexed_column import IndexingError
 from tests.key_index.tables import (
     built,
     column_of,
+    commit,
     found,
     holding_by_rows,
     index_of,
@@ -217,29 +222,56 @@ def test_the_column_of_a_partition_is_left_out(root, catalog):
     assert found(root, table, [1], "day") == paths_of(table)
 
 
-def add_file(table, path, rows):
-    """Adds a file that another program has written, without the numbers of columns."""
-    pq.write_table(rows, path)
-    table.add_files([f"file://{path}"], check_duplicate_files=False)
+def mapped(table, *names):
+    """The names that the column has in files without field IDs, by a property of the table."""
+    mapping = f'[{{"field-id": 1, "names": {json.dumps(names)}}}]'
+    with table.transaction() as transaction:
+        transaction.set_properties({"schema.name-mapping.default": mapping})
 
 
-def test_files_without_numbers_of_columns_are_read_by_the_name_mapping(root, table, tmp_path):
-    add_file(table, tmp_path / "added.parquet", orders(1, 8))  # this sets the mapping
-    assert built(root, table).left_out == {}
-    assert found(root, table, [8]) == {f"file://{tmp_path}/added.parquet"}
+def renamed(table):
+    """The mapping moves a name from one column to another, as the names of the columns do."""
     with table.update_schema() as update:
-        update.rename_column("order_id", "number")
-    assert built(root, table, "number", rebuild=True).new_files == 4
-    assert len(found(root, table, [8], "number")) == 1
+        update.rename_column("order_id", "old_id")
+    with table.update_schema() as update:
+        update.add_column("order_id", LongType())
 
 
-def test_files_without_numbers_and_without_a_name_mapping_are_left_out(root, table, tmp_path):
-    add_file(table, tmp_path / "added.parquet", orders(8))
+def corrected(table):
+    mapped(table, "order_id", "number")
+
+
+def removed(table):
     with table.transaction() as transaction:
         transaction.remove_properties("schema.name-mapping.default")
-    summary = built(root, table)
-    assert list(summary.left_out.values()) == [1]
-    assert f"file://{tmp_path}/added.parquet" in found(root, table, [99])
+
+
+@pytest.mark.parametrize("change", [renamed, corrected, removed])
+@pytest.mark.parametrize("name", ["order_id", "number"])
+def test_files_without_field_ids_are_left_out(root, table, tmp_path, change, name):
+    """Which column they have depends on the table's name mapping, which may change later."""
+    path = f"file://{tmp_path}/added.parquet"
+    pq.write_table(orders(1, 8).rename_columns([name]), tmp_path / "added.parquet")
+    mapped(table, "order_id")
+    commit(table, tmp_path / "added.parquet")
+    assert list(built(root, table).left_out.values()) == [1]
+    assert path in found(root, table, [8])
+    change(table)
+    for column in {"order_id", *table.refresh().schema().column_names}:
+        built(root, table, column)
+        assert path in found(root, table, [8], column)
+        assert path in found(root, table, [99], column)
+
+
+def test_an_index_of_an_earlier_version_is_built_anew(root, table, monkeypatch):
+    """It may cover files without field IDs."""
+    monkeypatch.setattr(manifest, "_FORMAT", replace(manifest._FORMAT, version=1))
+    built(root, table)
+    monkeypatch.undo()
+    with pytest.raises(DescriptorError, match="version"):
+        index_of(root, table)
+    assert built(root, table).new_files == len(paths_of(table))
+    assert index_of(root, table).files == len(paths_of(table))
 
 
 def test_texts_that_are_no_utf_8(root, catalog, tmp_path):
@@ -248,8 +280,10 @@ def test_texts_that_are_no_utf_8(root, catalog, tmp_path):
     wrong = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xffa")]
     )
-    pq.write_table(pa.table({"key": wrong}), tmp_path / "wrong.parquet", write_statistics=False)
-    table.add_files([f"file://{tmp_path}/wrong.parquet"], check_duplicate_files=False)
+    (field,) = schema_to_pyarrow(table.schema())
+    rows = pa.table([wrong], pa.schema([pa.field("key", wrong.type, metadata=field.metadata)]))
+    pq.write_table(rows, tmp_path / "wrong.parquet", write_statistics=False)
+    commit(table, tmp_path / "wrong.parquet")
     built(root, table, "key")
     assert len(found(root, table, ["a"], "key")) == 2
     assert found(root, table, ["\ufffd"], "key") == set()

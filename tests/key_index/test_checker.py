@@ -120,6 +120,15 @@ def test_rows_that_conditions_exclude_are_found(tmp_path, table, keys, filters, 
     assert len(problems_of_descriptor(table, "order_id", path)) == lost
 
 
+def test_keys_may_be_in_a_guard_or_be_ranges_of_one_value(tmp_path, table):
+    guard = {"column": "order_id", "values": ["1"], "guards_only": True}
+    for filters, lost in (([by_day("2024-01-01")], 0), ([by_day()], 1)):
+        path = descriptor(tmp_path, table, ["1", "9"], *filters, guard, is_range=True)
+        assert len(problems_of_descriptor(table, "order_id", path)) == lost
+        path = descriptor(tmp_path, table, ["1", "1", "9", "9"], *filters, is_range=True)
+        assert len(problems_of_descriptor(table, "order_id", path)) == lost
+
+
 @pytest.mark.parametrize("options", [{"code": "NO_BRANCH"}, {"is_range": True}])
 def test_what_can_not_be_checked_is_no_proof(tmp_path, table, options):
     path = descriptor(tmp_path, table, ["1", "2"], by_day(), **options)

@@ -6,11 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.typedef import Record
+from pyiceberg.manifest import FileFormat
 
 from airflow_hive_opt.key_index.building import build
-from tests.key_index.tables import built, column_of, found, orders, paths_of
+from tests.key_index.tables import built, column_of, commit, found, orders, paths_of
 
 
 @pytest.fixture
@@ -18,21 +17,6 @@ def table(catalog):
     made = catalog.create_table("dw.orders", orders(1).schema)
     made.append(orders(1, 2))
     return made
-
-
-def commit(table, path, **fields):
-    """Adds a file as it is described, whatever it is."""
-    with table.transaction() as made, made.update_snapshot().fast_append() as files:
-        file = DataFile.from_args(
-            content=DataFileContent.DATA,
-            partition=Record(),
-            record_count=2,
-            file_size_in_bytes=100,
-            **{"file_path": f"file://{path}", "file_format": FileFormat.PARQUET, **fields},
-        )
-        file.spec_id = table.spec().spec_id
-        files.append_data_file(file)
-    table.refresh()
 
 
 def rows_with(table, keys):

@@ -6,21 +6,19 @@ N=1000 SEED=7`` tests more of them.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyiceberg.table import StaticTable
 from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.key_index.checker import problems_of_descriptor
 from airflow_hive_opt.key_index.manifest import folder_of
-from airflow_hive_opt.spark.catalog.lakes.loading import load
-from airflow_hive_opt.spark.catalog.lakes.place import Place
 from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
-from tests.lakes.iceberg.indexes import build_index
+from tests.lakes.iceberg.indexes import build_index, static_table
 from tests.lakes.random_statements import ANY_COLUMN, SMALL
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import another_session, needs_jvm
@@ -51,7 +49,9 @@ class Tables:
         self._session, self._root, self._rng = session, root, rng
         self.log: list[str] = []
         self._damaged: UPath | None = None
+        self._added = rng.randrange(1 << 40)
         layout, mode = rng.choice(_LAYOUTS), rng.choice(_MODES)
+        self._layout = layout.split(", ")
         properties = ", ".join(
             f"'write.{kind}.mode' = '{mode}'" for kind in ("merge", "update", "delete")
         )
@@ -86,7 +86,7 @@ class Tables:
         kind = rng.choice(
             ["insert"] * 3
             + ["update", "delete", "delete day", "compact", "roll back", "damage"]
-            + ["lay out", "rename", "build", "build"]
+            + ["lay out", "rename", "add files", "map names", "build", "build"]
         )
         if kind == "insert":
             self._insert(rng.randint(1, 15))
@@ -111,6 +111,10 @@ class Tables:
             self._damage()
         elif kind == "lay out":
             self._lay_out()
+        elif kind == "add files":
+            self._add_files()
+        elif kind == "map names":
+            self._map_names()
         elif kind == "rename":
             self._both("ALTER TABLE {t} RENAME COLUMN v TO w")
             self._both("ALTER TABLE {t} RENAME COLUMN w TO v")
@@ -166,6 +170,37 @@ class Tables:
             except (PySparkException, Py4JJavaError):
                 return  # it has the field, or it does not
         self.log.append(f"{verb} {field}")
+
+    def _add_files(self) -> None:
+        """Adds files without field IDs, whose columns the table's name mapping finds."""
+        rows = ", ".join(self._row() for _ in range(self._rng.randint(1, 8)))
+        columns = "CAST(id AS bigint) AS id, code, at, v, day, part"
+        frame = self._session.sql(
+            f"SELECT {columns}, CAST(id + 1 AS bigint) AS other_id FROM VALUES {rows} "
+            "AS t(id, code, at, v, day, part)"
+        )
+        self._added += 1
+        for name in ("ours", "plain"):
+            folder = f"{self._root.parent}/added/{self._added}/{name}"
+            try:
+                frame.write.partitionBy(*self._layout).parquet(folder)
+                self._session.sql(
+                    f"CALL lake.system.add_files(table => 'kif.{name}', "
+                    f"source_table => '`parquet`.`{folder}`')"
+                )
+            except (PySparkException, Py4JJavaError):
+                return  # the table has another layout, in which no files can be added
+        self.log.append(f"add files with {rows}")
+
+    def _map_names(self) -> None:
+        """Another column of the files without field IDs becomes the ID, or none does."""
+        names = {name: [name] for name in ("id", "code", "at", "v", "day", "part")}
+        names["id"] = self._rng.choice([["id"], ["other_id"], []])
+        mapping = [{"field-id": at, "names": own} for at, own in enumerate(names.values(), 1)]
+        self._both(
+            "ALTER TABLE {t} SET TBLPROPERTIES ('schema.name-mapping.default' = "
+            f"'{json.dumps(mapping)}')"
+        )
 
     def _damage(self) -> None:
         self.build()
@@ -242,8 +277,7 @@ def checked(session, found, path) -> list[str]:
     used = {use.column for use in found.report.descriptor.index_uses if use.code == "USED"}
     if not used:
         return []
-    loaded = load(session, Place.of("lake.kif.ours")).table()
-    table = StaticTable.from_metadata(str(loaded.operations().current().metadataFileLocation()))
+    table = static_table(session, "lake.kif.ours")
     problems = (
         problems_of_descriptor(table, column, UPath(path) / "descriptor.json") for column in used
     )

@@ -1,6 +1,6 @@
 """Which columns of a table have a key index, in the folder of the key indexes.
 
-An index belongs to the UUID of an Iceberg table and to the number of a column there, so it stays
+An index belongs to the UUID of an Iceberg table and to the field ID of a column there, so it stays
 the same if either gets another name.
 """
 
@@ -58,7 +58,7 @@ def with_indexes(session: SparkSession, table: Table, loaded: Any, folder: Stora
         return table
     try:
         numbers = _numbers_in(folder / table_uuid(loaded))
-        names = column_numbers(session, loaded) if numbers else {}
+        names = field_ids(session, loaded) if numbers else {}
     except Exception as error:  # noqa: BLE001 - drivers raise errors of their own
         log.warning("the key indexes of %s can't be listed: %s", table.name, in_words(error))
         return table
@@ -70,8 +70,8 @@ def table_uuid(loaded: Any) -> str:
     return str(loaded.table().operations().current().uuid())
 
 
-def column_numbers(session: SparkSession, loaded: Any) -> dict[str, int]:
-    """The number of each column of an Iceberg table, by its name in lower case.
+def field_ids(session: SparkSession, loaded: Any) -> dict[str, int]:
+    """The field ID of each column of an Iceberg table, by its name in lower case.
 
     Without columns whose names differ in their case only.
     """
