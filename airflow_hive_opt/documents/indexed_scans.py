@@ -22,6 +22,7 @@ class IndexCode(StrEnum):
     OTHER_SNAPSHOT = "OTHER_SNAPSHOT"
     NO_BRANCH = "NO_BRANCH"
     NOT_PUBLISHED = "NOT_PUBLISHED"
+    NOT_TRIED_AGAIN = "NOT_TRIED_AGAIN"
 
     @property
     def sentence(self) -> str:
@@ -52,6 +53,10 @@ _SENTENCES = {
         "the statement ran on a branch that could not become the table's current state, so it ran "
         "again without the index; the log says why"
     ),
+    IndexCode.NOT_TRIED_AGAIN: (
+        "an earlier run had to run its statement twice (NOT_PUBLISHED), so this run does not use "
+        "the index; about every tenth run does"
+    ),
 }
 
 
@@ -61,7 +66,8 @@ class IndexUse:
 
     ``code`` is an :class:`IndexCode`, ``why`` says more. The conditions by the index are true for
     the ``snapshot`` of the scan's table alone: ``files`` of its ``total_files`` data files hold one
-    of the keys, or are among the ``unknown`` files that the index does not cover.
+    of the keys, or are among the ``unknown`` files that the index does not cover. ``runs`` is the
+    number of runs in a row with ``NOT_TRIED_AGAIN``.
     """
 
     scan: ScanRef
@@ -72,6 +78,7 @@ class IndexUse:
     files: Optional[int] = None
     unknown: Optional[int] = None
     total_files: Optional[int] = None
+    runs: Optional[int] = None
 
 
 @dataclass(frozen=True)

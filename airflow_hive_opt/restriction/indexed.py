@@ -78,6 +78,15 @@ def without_indexes(
     )
 
 
+def with_reason(descriptor: Descriptor, code: IndexCode, why: str) -> Descriptor:
+    """The descriptor with ``code`` and ``why`` for the indexes that have ``NOT_PUBLISHED``."""
+    uses = (
+        replace(use, code=code, why=why) if use.code == IndexCode.NOT_PUBLISHED else use
+        for use in descriptor.index_uses
+    )
+    return replace(descriptor, index_uses=tuple(uses))
+
+
 def _without_index(found: PlannedFiles) -> PlannedFiles:
     """The files that the scan reads then are not known yet."""
     return PlannedFiles(

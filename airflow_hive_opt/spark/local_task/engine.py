@@ -151,7 +151,8 @@ class SparkScans:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
         lookup = None
         if self._indexes is not None:
-            lookup = KeyIndexLookup(self._session, self._catalog, self._indexes, plan)
+            runs = context.runs_without_index(decision)
+            lookup = KeyIndexLookup(self._session, self._catalog, self._indexes, plan, runs)
         return LakeScan(context, self._session, decision, plan, lookup)
 
     def data_column(

@@ -44,7 +44,7 @@ def prune_scans(
         metastore,
         catalog.is_on_glue,
         job.parameters,
-        EarlierRuns(job.skipped_keys),
+        EarlierRuns(job.skipped_keys, job.skipped_indexes),
         hand_over,
         shared,
     )

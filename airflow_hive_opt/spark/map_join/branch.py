@@ -9,6 +9,7 @@ only if it still has the snapshot. Until then nobody sees what the statement has
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _MAIN = "main"
+_OWN = "hive_opt_"
+_LONGEST_RUN = 120
 _LEFT_FOR = 24 * 3600 * 1000  # milliseconds
 _TRIES = 4
 _PAUSE = 0.2  # seconds
@@ -45,10 +48,13 @@ class NotPublished(Exception):
 
 
 class Branch:
-    """A branch of the table ``table`` that begins at ``snapshot``, the table's current one."""
+    """A branch of the table ``table`` that begins at ``snapshot``, the table's current one.
 
-    def __init__(self, session: SparkSession, table: str, snapshot: str) -> None:
-        self.name = f"hive_opt_{uuid4().hex[:16]}"
+    ``run`` says which run has made it; it becomes a part of the name.
+    """
+
+    def __init__(self, session: SparkSession, table: str, snapshot: str, run: str = "") -> None:
+        self.name = "_".join((f"{_OWN}{uuid4().hex[:8]}", *_words(run)))
         self.table = table
         self._session = session
         self._start = int(snapshot)
@@ -62,16 +68,18 @@ class Branch:
     def create(self) -> None:
         """Makes the branch. Expiring the table's snapshots removes it after a day.
 
+        Also removes the branches of this kind that are so old, which killed runs have left.
         Raises :class:`NotPublished` if the table has another snapshot now, and the errors of the
         catalog.
         """
         table = self._loaded()
-        if int(table.currentSnapshot().snapshotId()) != self._start:
+        if _current(table) != self._start:
             raise NotPublished(_other_writer(self.table))
         age = int(time.time() * 1000) - int(table.snapshot(self._start).timestampMillis())
         branches = table.manageSnapshots().createBranch(self.name, self._start)
         self._exists = True  # also if the catalog's answer gets lost
         branches.setMaxRefAgeMs(self.name, max(age, 0) + _LEFT_FOR).commit()
+        best_effort(partial(_remove_expired, table))
 
     def publish(self) -> None:
         """Makes the branch's end the table's current snapshot, and removes the branch.
@@ -80,7 +88,13 @@ class Branch:
         if it does not say whether it has done it.
         """
         for rest in reversed(range(_TRIES)):
-            table = self._loaded()
+            try:
+                table = self._loaded()
+            except _FAILURES as error:  # no commit is on its way
+                if not rest:
+                    raise NotPublished(in_words(error)) from error
+                time.sleep(_PAUSE)
+                continue
             end = self._end(table)
             try:
                 forward = table.manageSnapshots().fastForwardBranch(_MAIN, self.name)
@@ -132,7 +146,7 @@ class Branch:
         if (branch := table.refs().get(self.name)) is None:
             raise NotPublished(f"the branch {self.name} of {self.table} has been removed")
         end = int(branch.snapshotId())
-        if int(table.currentSnapshot().snapshotId()) != self._start:
+        if _current(table) != self._start:
             raise NotPublished(_other_writer(self.table))
         if end != self._start and table.snapshot(end).parentId() != self._start:
             raise NotPublished(f"the branch {self.name} of {self.table} begins elsewhere")
@@ -147,35 +161,38 @@ class Branch:
         table = best_effort(self._loaded)
         if table is None:
             raise error
-        now = int(table.currentSnapshot().snapshotId())
+        now = _current(table)
         if now == self._start:
             return False
         util: Any = self._session._jvm.org.apache.iceberg.util  # type: ignore[union-attr]
-        if end == self._start or not util.SnapshotUtil.isAncestorOf(table, now, end):
+        is_there = now is not None and util.SnapshotUtil.isAncestorOf(table, now, end)
+        if end == self._start or not is_there:
             raise NotPublished(_other_writer(self.table)) from error
         log.info("%s has the statement's commit, although its catalog failed", self.table)
         return True
 
 
 @contextmanager
-def branch_for(session: SparkSession, descriptor: Descriptor) -> Iterator[Branch | None]:
+def branch_for(
+    session: SparkSession, descriptor: Descriptor, run: str = ""
+) -> Iterator[Branch | str]:
     """The branch of the descriptor's target for the block, which removes it at its end.
 
-    ``None`` if the descriptor needs none, or if it can't be made.
+    Or why there is none; empty if the descriptor needs none. ``run`` says which run makes it.
     """
     changed = filters_of_changes(descriptor)
     if not changed:
-        yield None
+        yield ""
         return
     table = changed[0].scan.table
-    branch = Branch(session, table, snapshots_of(descriptor)[table])
+    branch = Branch(session, table, snapshots_of(descriptor)[table], run)
     try:
         try:
             branch.create()
         except (NotPublished, *_FAILURES) as error:
             log.warning("the key index of %s is not used: no branch: %s", table, in_words(error))
             branch.remove()
-            yield None
+            yield in_words(error)
         else:
             yield branch
     finally:
@@ -197,6 +214,32 @@ def published(branch: Branch, runs: AbstractContextManager[None]) -> Iterator[No
             raise
         branch.publish()
     best_effort(partial(_refresh, branch))
+
+
+def _words(run: str) -> list[str]:
+    """The words of a run's path.
+
+    >>> _words("s3://b/hive_opt/shop/manual__1/merge/-1/2.json")
+    ['s3', 'b', 'hive', 'opt', 'shop', 'manual', '1', 'merge', '1', '2']
+    """
+    return re.findall(r"[A-Za-z0-9]+", run.rpartition(".json")[0][-_LONGEST_RUN:])
+
+
+def _current(table: Any) -> int | None:
+    """The table's snapshot; a table that was replaced has none until it is written to."""
+    snapshot = table.currentSnapshot()
+    return None if snapshot is None else int(snapshot.snapshotId())
+
+
+def _remove_expired(table: Any) -> None:
+    """Removes the branches that the expiry of snapshots would remove now."""
+    now = int(time.time() * 1000)
+    refs = table.refs()
+    for name in [str(each) for each in refs if str(each).startswith(_OWN)]:
+        most, snapshot = refs[name].maxRefAgeMs(), table.snapshot(refs[name].snapshotId())
+        if most is not None and now - int(snapshot.timestampMillis()) > int(most):
+            table.manageSnapshots().removeBranch(name).commit()
+            log.info("the branch %s was removed: the run that made it did not end", name)
 
 
 def _refresh(branch: Branch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
@@ -67,6 +67,7 @@ def execute(
     parameters: Parameters,
     show_rows: int,
     begins: Begins = lambda *_: nullcontext(),
+    by_index: Container[str] = (),
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
 
@@ -75,7 +76,8 @@ def execute(
     ``AnalysisException`` also if the metastore fails after the files are committed. The exception
     is a MERGE whose source has changed: it fails while it reads, and commits once at its end. So is
     a text that ran on a branch which could not be published. ``begins`` makes the block in which a
-    text runs that writes.
+    text runs that writes. If a text of ``by_index`` can't be planned, the next one is tried
+    whatever the error is: it names a branch or a snapshot, which a catalog may refuse in any way.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -84,7 +86,7 @@ def execute(
         try:
             run = prepare(session, text, parameters, show_rows)
         except (PySparkException, Py4JJavaError) as error:
-            if not _refuses(error):
+            if text not in by_index and not _refuses(error):
                 raise
             objection = in_words(error)
             log.warning(

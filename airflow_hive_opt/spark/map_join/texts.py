@@ -48,10 +48,13 @@ class Restricted:
     ways: Mapping[ScanRef, Way]
     fewer_joins: Optional[str] = None
 
-    def texts(self, branch: Optional[str]) -> list[RestrictedText]:
-        """The restricted texts; ``branch`` is the target's branch, if there is one."""
-        descriptor, changes = self.descriptor, self.descriptor.changes
-        on_main = _on_main(descriptor, branch is not None)
+    def texts(self, branch: Optional[str], why: str = "") -> list[RestrictedText]:
+        """The restricted texts; ``branch`` is the target's branch, ``why`` says why there is none.
+
+        A descriptor of a text that runs after the one on the branch says ``NOT_PUBLISHED``.
+        """
+        changes = self.descriptor.changes
+        on_main = _on_main(self.descriptor, branch is not None, why)
         found = []
         if branch is not None and changes is not None:
             found.append(self._on_branch(changes, branch))
@@ -79,8 +82,8 @@ class Restricted:
         return RestrictedText(spliced(self.sql, edits), used, on_branch=True)
 
 
-def _on_main(descriptor: Descriptor, has_branch: bool) -> Descriptor:
+def _on_main(descriptor: Descriptor, has_branch: bool, why: str) -> Descriptor:
     """The descriptor of a text that changes the table itself, not a branch."""
     tables = {found.scan.table for found in filters_of_changes(descriptor)}
     code = IndexCode.NOT_PUBLISHED if has_branch else IndexCode.NO_BRANCH
-    return without_indexes(descriptor, tables, code)
+    return without_indexes(descriptor, tables, code, why)
