@@ -157,6 +157,11 @@ class IcebergTable:
             partitioned_by=own.partitioned_by,
         )
 
+    @property
+    def uuid(self) -> str:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
+        return str(self.loaded.metadata.table_uuid)
+
     def state(self) -> LakeState:
         """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.
 
