@@ -87,6 +87,8 @@ class Table:
     - ``transactional`` says that Hive's transactions decide which of its files count (ACID).
     - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
       its value for every file, whichever way the table was partitioned when it was written.
+      ``partition_times`` has the fields that count years, months, days or hours of a column: the
+      column, the field, and ``year``, ``month``, ``day`` or ``hour``.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Table:
     indexed: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     partition_fields: tuple[tuple[str, str], ...] = ()
+    partition_times: tuple[tuple[str, str, str], ...] = ()
     transactional: bool = False
 
     @property

@@ -19,12 +19,11 @@ from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.key_index.lookup import FoundFiles, files_holding
 from airflow_hive_opt.key_index.manifest import read_index
 from airflow_hive_opt.local_task.earlier_runs import is_for_nothing
-from airflow_hive_opt.metastores.partitions import typed
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.key_indexes import column_numbers, table_uuid
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import field_ids, table_uuid
 from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
@@ -32,11 +31,11 @@ from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     fixed_snapshot,
     is_target,
 )
-from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
-from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter, is_replaced
-from airflow_hive_opt.statement.catalog import Catalog, Column, Table
-from airflow_hive_opt.statement.identifiers import quote, quote_table
-from airflow_hive_opt.statement.types import TIMESTAMP, family
+from airflow_hive_opt.spark.local_task.partition_values import PartitionField, partition_fields
+from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.identifiers import quote_table
+from airflow_hive_opt.statement.types import family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,15 +61,25 @@ class Indexed:
 
 
 class KeyIndexLookup:
-    """The lookups of one statement's keys in the key indexes of ``folder``."""
+    """The lookups of one scan's keys in the key indexes of ``folder``.
+
+    ``runs_without`` is the number of runs in a row that must not change the scan's table by an
+    index; ``None`` if this run may.
+    """
 
     def __init__(
-        self, session: SparkSession, catalog: Catalog, folder: StoragePath, plan: Plan
+        self,
+        session: SparkSession,
+        catalog: Catalog,
+        folder: StoragePath,
+        plan: Plan,
+        runs_without: Optional[int] = None,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._folder = folder
         self._plan = plan
+        self._runs_without = runs_without
 
     def indexed(self, decision: ScanDecision, found: Sequence[ValueFilter]) -> Indexed:
         """The conditions by the indexes of the scan's columns; raises Spark's errors.
@@ -81,12 +90,19 @@ class KeyIndexLookup:
         candidates = [each for each in found if each.column in decision.table.indexed]
         if relation is None or not candidates:
             return Indexed()
+        if self._runs_without is not None and is_target(self._plan, relation):
+            uses = [_refused(each, IndexCode.NOT_TRIED_AGAIN) for each in candidates]
+            return Indexed(uses=_told([replace(use, runs=self._runs_without) for use in uses]))
         fixed = fixed_snapshot(self._session, self._catalog, self._plan, relation)
         if isinstance(fixed, str):
             uses = [_refused(each, IndexCode.NO_FIXED_SNAPSHOT, fixed) for each in candidates]
             return Indexed(uses=_told(uses))
-        columns = _partition_columns(relation)
-        files = _Files(self._session, decision.table, columns, fixed.snapshot)
+        fields = partition_fields(relation)
+        if not fields:
+            return Indexed(
+                uses=_told([_refused(each, IndexCode.NO_PARTITION_VALUES) for each in candidates])
+            )
+        files = _Files(self._session, decision.table, fields, fixed.snapshot)
         uses, to_read = [], None
         guards: list[RowFilter] = []
         for each in candidates:
@@ -98,7 +114,7 @@ class KeyIndexLookup:
         if to_read is None:
             return Indexed(uses=_told(uses))
         source = candidates[0].row_filter.source
-        filters = self._filters(relation, columns, files, to_read, source)
+        filters = self._filters(relation, fields, files, to_read, source)
         if isinstance(filters, IndexCode):
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
@@ -148,7 +164,7 @@ class KeyIndexLookup:
     def _found(self, keys: ValueFilter, table: Table) -> Union[FoundFiles, IndexUse]:
         try:
             loaded = load(self._session, Place.of(table.name))
-            number = column_numbers(self._session, loaded)[keys.column]
+            number = field_ids(self._session, loaded)[keys.column]
             index = read_index(self._folder, table_uuid(loaded), number)
             if index is None:
                 return _refused(keys, IndexCode.NOT_READABLE, "it has been removed")
@@ -164,7 +180,7 @@ class KeyIndexLookup:
     def _filters(
         self,
         relation: TableRelation,
-        columns: Sequence[tuple[str, Column]],
+        fields: Sequence[PartitionField],
         files: _Files,
         to_read: frozenset[str],
         source: SourceKeys,
@@ -173,23 +189,12 @@ class KeyIndexLookup:
         table = relation.table.scanned
         rows = {files.partitions[path] for path in to_read}
         found: dict[int, RowFilter] = {}
-        for at, (name, column) in enumerate(columns):
-            values = {row[at] for row in rows}
-            listed = [value for value in values if value is not None]
-            most = named(self._session, table.provider).most_values(
-                self._session, table, column.name
-            )
-            if len(listed) > most or not all(_is_literal(each, column.type) for each in listed):
-                continue
-            found[at] = row_filter_on(
-                relation,
-                name,
-                column.type,
-                sorted(listed),
-                is_range=False,
-                source=source,
-                or_null=None in values,
-            )
+        format_ = named(self._session, table.provider)
+        for at, field in enumerate(fields):
+            most = format_.most_values(self._session, table, field.column.name)
+            condition = field.row_filter(relation, {row[at] for row in rows}, most, source)
+            if condition is not None:
+                found[at] = condition
         if not found:
             return IndexCode.NO_PARTITION_VALUES
         chosen = {at: {row[at] for row in rows} for at in found}
@@ -209,13 +214,12 @@ class _Files:
         self,
         session: SparkSession,
         table: Table,
-        columns: Sequence[tuple[str, Column]],
+        fields: Sequence[PartitionField],
         snapshot: str,
     ) -> None:
-        fields = dict(table.partition_fields)
-        selected = [_as_text(fields[column.name], column.type) for _, column in columns]
+        selected = ["file_path", *(field.as_text for field in fields)]
         self._sql = (
-            f"SELECT {', '.join(['file_path', *selected])} FROM {quote_table(table.name)}.files "
+            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
             f"VERSION AS OF {int(snapshot)} WHERE content = 0"
         )
         self._session = session
@@ -224,27 +228,6 @@ class _Files:
     def partitions(self) -> dict[str, _Values]:
         """The values by the file's path."""
         return {row[0]: tuple(row[1:]) for row in self._session.sql(self._sql).collect()}
-
-
-def _partition_columns(relation: TableRelation) -> list[tuple[str, Column]]:
-    """Pairs of a visible name and a column whose own values are a field of all partitions."""
-    fields = dict(relation.table.scanned.partition_fields)
-    return [
-        (name, column)
-        for name, column in relation.table.visible_pruning_columns
-        if column.name in fields and (family(column.type) is not None or column.type == TIMESTAMP)
-    ]
-
-
-def _as_text(field: str, type_: str) -> str:
-    value = f"partition.{quote(field)}"
-    return f"CAST({f'unix_micros({value})' if type_ == TIMESTAMP else value} AS STRING)"
-
-
-def _is_literal(text: str, type_: str) -> bool:
-    if type_ == TIMESTAMP:
-        return True
-    return typed(text, type_) is not None and not is_replaced(text)
 
 
 def _guards(keys: ValueFilter) -> tuple[RowFilter, ...]:

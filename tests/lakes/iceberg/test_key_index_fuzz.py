@@ -27,8 +27,11 @@ pytestmark = needs_jvm
 STATEMENTS = count_of("FUZZ_KEY_INDEX", 30)
 KEYS = {"id": "bigint", "code": "string", "at": "date"}
 DAYS, IDS, EACH_TABLE = 12, 60, 15
-_COLUMNS = "id bigint, code string, at date, v int, day date, part string"
-_LAYOUTS = ("day", "day, part", "day, bucket(3, id)", "part, months(at)")
+_COLUMNS = "id bigint, code string, at date, v int, day date, part string, ts timestamp"
+_LAYOUTS = (
+    *("day", "day, part", "day, bucket(3, id)", "part, months(at)"),
+    *("days(day)", "months(ts), part", "hours(ts)", "days(ts), bucket(3, id)", "years(at)"),
+)
 _MODES = ("copy-on-write", "merge-on-read")
 
 
@@ -37,6 +40,7 @@ def session(lake):
     session = another_session(lake)
     for name, value in SMALL.items():
         session.conf.set(name, value)
+    session.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     session.sql("CREATE NAMESPACE lake.kif")
     session.sql("CREATE TABLE lake.kif.keys (id bigint, code string, at date, v int) USING iceberg")
     return session
@@ -49,6 +53,7 @@ class Tables:
         self._session, self._root, self._rng = session, root, rng
         self.log: list[str] = []
         self._damaged: UPath | None = None
+        self._moments: list[dict[str, int]] = []
         self._added = rng.randrange(1 << 40)
         layout, mode = rng.choice(_LAYOUTS), rng.choice(_MODES)
         self._layout = layout.split(", ")
@@ -79,6 +84,7 @@ class Tables:
 
     def change(self) -> None:
         """Changes both tables behind the index."""
+        self._remember()
         if self._damaged is not None:  # one statement has met it
             self.build()
             return
@@ -91,7 +97,7 @@ class Tables:
         if kind == "insert":
             self._insert(rng.randint(1, 15))
         elif kind == "update":
-            column = rng.choice(["id", "day", "part", "code"])
+            column = rng.choice(["id", "day", "part", "code", "ts"])
             value = {"id": "id + 1", "code": "concat('k', id + 2)"}.get(
                 column, self._literal(column)
             )
@@ -137,7 +143,8 @@ class Tables:
             f"'k{rng.choice([key, rng.randint(0, IDS)])}'",
             f"date_add(DATE'2020-01-01', {rng.choice([key, rng.randint(0, IDS)])})",
         )
-        found = [id_, code, at, str(rng.randint(0, 4)), self._literal("day"), self._literal("part")]
+        named = [self._literal(name) for name in ("day", "part", "ts")]
+        found = [id_, code, at, str(rng.randint(0, 4)), *named]
         return f"({', '.join('NULL' if rng.random() < 0.05 else each for each in found)})"
 
     def _literal(self, column: str) -> str:
@@ -146,22 +153,31 @@ class Tables:
             return "NULL"
         if column == "part":
             return rng.choice(["'a'", "'B'", "''", "'ä ''x'"])
+        if column == "ts":  # before 1970 too, and on both sides of a change of the clock
+            hour = rng.choice([-30 * 24, -1, 0, 1, 475_000]) + rng.randint(0, 30)
+            return f"timestamp_micros({hour * 3_600_000_000 + rng.choice([0, 1, -1])})"
         return f"date_add(DATE'2024-01-01', {rng.randint(0, DAYS)})"
 
     def _roll_back(self) -> None:
-        at = self._rng.random()
-        for name in ("ours", "plain"):
-            history = self._session.sql(
-                f"SELECT snapshot_id FROM lake.kif.{name}.history WHERE is_current_ancestor "
-                "ORDER BY made_current_at"
-            ).collect()
-            found = history[int(at * len(history))][0]
-            call = f"CALL lake.system.rollback_to_snapshot('kif.{name}', {found})"
-            self._session.sql(call)
-        self.log.append(f"roll back to {at}")
+        """To a moment at which both had equal rows: plain Spark also commits if nothing changes."""
+        at = self._rng.randrange(len(self._moments))
+        del self._moments[at + 1 :]
+        for name, found in self._moments[at].items():
+            self._session.sql(f"CALL lake.system.rollback_to_snapshot('kif.{name}', {found})")
+        self.log.append(f"roll back to moment {at}")
+
+    def _remember(self) -> None:
+        self._moments.append(
+            {
+                name: self._session.sql(
+                    f"SELECT snapshot_id FROM lake.kif.{name}.refs WHERE name = 'main'"
+                ).head()[0]
+                for name in ("ours", "plain")
+            }
+        )
 
     def _lay_out(self) -> None:
-        fields = ("part", "bucket(3, id)", "months(at)", "v")
+        fields = ("part", "bucket(3, id)", "months(at)", "v", "hours(ts)")
         field = self._rng.choice(fields)
         verb = self._rng.choice(["ADD", "DROP"])
         for name in ("ours", "plain"):
@@ -174,10 +190,10 @@ class Tables:
     def _add_files(self) -> None:
         """Adds files without field IDs, whose columns the table's name mapping finds."""
         rows = ", ".join(self._row() for _ in range(self._rng.randint(1, 8)))
-        columns = "CAST(id AS bigint) AS id, code, at, v, day, part"
+        columns = "CAST(id AS bigint) AS id, code, at, v, day, part, ts"
         frame = self._session.sql(
             f"SELECT {columns}, CAST(id + 1 AS bigint) AS other_id FROM VALUES {rows} "
-            "AS t(id, code, at, v, day, part)"
+            "AS t(id, code, at, v, day, part, ts)"
         )
         self._added += 1
         for name in ("ours", "plain"):
@@ -194,7 +210,7 @@ class Tables:
 
     def _map_names(self) -> None:
         """Another column of the files without field IDs becomes the ID, or none does."""
-        names = {name: [name] for name in ("id", "code", "at", "v", "day", "part")}
+        names = {name: [name] for name in ("id", "code", "at", "v", "day", "part", "ts")}
         names["id"] = self._rng.choice([["id"], ["other_id"], []])
         mapping = [{"field-id": at, "names": own} for at, own in enumerate(names.values(), 1)]
         self._both(

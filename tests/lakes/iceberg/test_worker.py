@@ -292,7 +292,7 @@ def test_a_big_iceberg_table_is_left_to_spark(tasks, conf, made):
 def test_only_a_table_with_a_key_index_leaves_the_statement_to_spark(
     tasks, conf, session, made, tmp_path
 ):
-    table = made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(9)}")
+    table = made(f"CREATE TABLE {{t}} USING iceberg PARTITIONED BY (b) AS {ROWS.format(9)}")
     options = {"index_path": str(tmp_path / "indexes"), "conf": {**conf, **SESSION}}
     assert hand_over(tasks, JOIN.format(table), **options).reader == "worker"
     session.sql(f"CREATE TABLE lake.small.other USING iceberg AS {ROWS.format(2)}")

@@ -43,18 +43,18 @@ def index_folder(
         log.warning("key indexes are not used: install PyArrow where Spark's driver runs")
     else:
         try:
-            return open_path(uri)
-        except (ValueError, ImportError) as error:
+            folder = open_path(uri)
+            if folder.exists():
+                return folder
+            log.warning("key indexes are not used: Spark's driver finds no index_path %s", uri)
+        except Exception as error:  # noqa: BLE001 - drivers raise errors of their own
             log.warning("key indexes are not used: index_path %s: %s", uri, in_words(error))
     return None
 
 
 def with_indexes(session: SparkSession, table: Table, loaded: Any, folder: StoragePath) -> Table:
-    """``table`` with the columns for which ``folder`` has an index; ``loaded`` is the JVM's.
-
-    Only a table with partitions by a column's own values can use one.
-    """
-    if table.provider != ICEBERG or not table.partition_fields:
+    """``table`` with the columns for which ``folder`` has an index; ``loaded`` is the JVM's."""
+    if table.provider != ICEBERG:
         return table
     try:
         numbers = _numbers_in(folder / table_uuid(loaded))
