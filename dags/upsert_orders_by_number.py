@@ -38,6 +38,7 @@ with DAG(
     )
     index >> MapJoinPruneOperator(
         task_id="changed_orders",
+        trigger_rule="all_done",  # the index is only for speed
         sql="sql/upsert_orders_by_number.sql",
         conf="{{ var.json.iceberg_conf }}",
     )

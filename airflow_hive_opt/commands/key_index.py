@@ -67,6 +67,8 @@ def _build(options: argparse.Namespace) -> int:
     except (IndexingError, DescriptorError, ValueError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+    if column.why_unused:
+        print(f"warning: {column.why_unused}", file=sys.stderr)
     print(json.dumps(built.summary(), indent=1))
     print(built.headline(options.table, options.column), file=sys.stderr)
     return 0

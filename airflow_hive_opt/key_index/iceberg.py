@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyiceberg.manifest import ManifestFile
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import NestedField
@@ -58,6 +59,31 @@ class IcebergColumn:
         self.type = _TYPES[str(field.field_type)]
         snapshot = loaded.current_snapshot()
         self.snapshot_id: Optional[int] = None if snapshot is None else snapshot.snapshot_id
+
+    @property
+    def why_unused(self) -> str:
+        """Why no statement can use the index yet; empty if one can."""
+        specs = self._loaded.specs().values()
+        fields = self._loaded.spec().fields
+        if any(
+            self._gives_values(each) and all(_has(spec, each) for spec in specs) for each in fields
+        ):
+            return ""
+        return (
+            f"no statement can use the index of {self.column} of {self.table}: in all layouts that "
+            "the table has had, a partition field must have the values of a column, or the years, "
+            "months, days or hours of a date or a timestamp with time zone"
+        )
+
+    def _gives_values(self, field: PartitionField) -> bool:
+        """Whether a partition field has values that become conditions on a column."""
+        from pyiceberg.transforms import IdentityTransform, TimeTransform
+        from pyiceberg.types import DateType, TimestamptzType
+
+        if isinstance(field.transform, TimeTransform):
+            source = self._loaded.schema().find_field(field.source_id).field_type
+            return isinstance(source, (DateType, TimestamptzType))
+        return isinstance(field.transform, IdentityTransform)
 
     def files(self, since: Optional[int]) -> list[DataFile]:
         """See ``IndexedColumn``: a manifest that both snapshots have is not read."""
@@ -160,6 +186,15 @@ class IcebergColumn:
 
         with ThreadPoolExecutor(_THREADS, "manifests") as threads:
             return [file for files in threads.map(listed, manifests) for file in files]
+
+
+def _has(spec: PartitionSpec, field: PartitionField) -> bool:
+    """Whether a layout has the field, perhaps by another name."""
+    return any(
+        (each.field_id, each.source_id, each.transform)
+        == (field.field_id, field.source_id, field.transform)
+        for each in spec.fields
+    )
 
 
 def _field(loaded: Table, name: str, column: str) -> NestedField:

@@ -24,7 +24,8 @@ class KeyIndexOperator(BaseOperator):
 
     Later statements with keys of this column read only the partitions of these files, also if the
     table is partitioned by other columns. The operator reads the column in the data files that the
-    index does not cover yet, in the worker and without Spark. It writes nothing into the table.
+    index does not cover yet, in the worker and without Spark. It writes nothing into the table. The
+    index is in the folder ``[hive_opt] index_path``, where all statements look for it.
     Statements read data files that the index does not cover, so an index may be old.
 
     The output has ``new_files`` and ``new_keys``, which this run has read, and ``left_out``, the
@@ -41,12 +42,10 @@ class KeyIndexOperator(BaseOperator):
         ``aws`` connection for AWS Glue. Default: ``metastore_default``. (templated)
     :param storage_conn_id: the connection to the storage of the table's files. Default: none; then
         the catalog gives the credentials, or the machine. (templated)
-    :param index_path: the folder or object storage URI of all indexes. Default: ``[hive_opt]
-        index_path``. (templated)
     :param rebuild: read all data files again, also those that the index covers. (templated)
     """
 
-    template_fields: Sequence[str] = (*_TEXTS, "index_path", "rebuild")
+    template_fields: Sequence[str] = (*_TEXTS, "rebuild")
     ui_color = "#e8eef7"
 
     def __init__(
@@ -57,7 +56,6 @@ class KeyIndexOperator(BaseOperator):
         catalog_conn_id: str | None = None,
         metastore_conn_id: str | None = None,
         storage_conn_id: str | None = None,
-        index_path: str | None = None,
         rebuild: bool | str = False,
         **kwargs: Any,
     ) -> None:
@@ -67,13 +65,12 @@ class KeyIndexOperator(BaseOperator):
         self.catalog_conn_id = catalog_conn_id
         self.metastore_conn_id = metastore_conn_id
         self.storage_conn_id = storage_conn_id
-        self.index_path = index_path
         self.rebuild = rebuild
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002
         """Builds the index and returns the summary for XCom."""
         self._check()
-        folder = index_folder(self.index_path)
+        folder = index_folder()
         loaded = iceberg_table(
             self.table, self.catalog_conn_id, self.metastore_conn_id, self.storage_conn_id
         )
@@ -90,6 +87,8 @@ class KeyIndexOperator(BaseOperator):
             raise without_stack(AirflowFailException(str(error))) from None
         except (IndexingError, DescriptorError) as error:
             raise without_stack(AirflowException(str(error))) from None
+        if column.why_unused:
+            self.log.warning("%s", column.why_unused)
         self.log.info("%s", built.headline(self.table, self.column))
         return built.summary()
 

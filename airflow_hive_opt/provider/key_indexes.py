@@ -19,24 +19,23 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
-def index_path(given: str | None = None) -> str:
-    """The folder of all key indexes: a task's own, else Airflow's; empty if there is none."""
-    return str(given or conf.get("hive_opt", "index_path", fallback="") or "").strip()
+def index_path() -> str:
+    """The folder of all key indexes; empty if there is none."""
+    return str(conf.get("hive_opt", "index_path", fallback="") or "").strip()
 
 
-def index_folder(given: str | None) -> ObjectStoragePath:
+def index_folder() -> ObjectStoragePath:
     """The folder in which a task builds an index; raises ``AirflowFailException``."""
-    path = index_path(given)
+    path = index_path()
     if not path:
-        raise AirflowFailException(
-            "there is no folder for key indexes: set [hive_opt] index_path, or the argument "
-            "index_path of the task"
-        )
+        raise AirflowFailException("there is no folder for key indexes: set [hive_opt] index_path")
     try:
         folder = ObjectStoragePath(path.rstrip("/"))
         folder.fs  # noqa: B018 - before Airflow 3.1, only this fails for an unknown scheme
     except (ValueError, ImportError) as error:
-        raise AirflowFailException(f"index_path {path!r} can't be used: {error}") from None
+        raise AirflowFailException(
+            f"[hive_opt] index_path {path!r} can't be used: {error}"
+        ) from None
     return folder
 
 

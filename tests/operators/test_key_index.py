@@ -14,6 +14,23 @@ from airflow_hive_opt.operators.key_index import KeyIndexOperator
 pytest.importorskip("pyiceberg")  # environments of other versions do not have it
 
 from pyiceberg.catalog import load_catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+)
+from pyiceberg.types import (
+    DateType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from tests.key_index.tables import found, holding_by_rows, orders
 
@@ -67,23 +84,20 @@ def test_a_table_of_a_catalog(table, root, capsys):
     assert (again["new_files"], again["files"]) == (0, 2)
 
 
-def test_all_arguments_are_templates(table, root, tmp_path):
+def test_all_arguments_are_templates(table, root):
     values = {
         "t": "lake.dw.orders",
         "c": "order_id",
         "conn": "lake",
-        "path": str(tmp_path / "other"),
         "again": "True",
     }
     options = {
         "catalog_conn_id": "{{ conn }}",
-        "index_path": "{{ path }}",
         "rebuild": "{{ again }}",
     }
     for _ in range(2):
         assert executed("{{ t }}", "{{ c }}", values, **options)["new_files"] == 2
-    assert not root.exists()
-    assert found(UPath(tmp_path / "other"), table, [3]) == holding_by_rows(table, [3])
+    assert found(root, table, [3]) == holding_by_rows(table, [3])
 
 
 def test_the_folder_of_a_table(table, root, tmp_path):
@@ -129,12 +143,41 @@ def test_a_table_of_a_metastore(table, root, monkeypatch, tmp_path):
         ({"catalog_conn_id": ""}, "catalog_conn_id must be a text"),
         ({"catalog_conn_id": "none"}, "there is no connection 'none'"),
         ({"rebuild": "perhaps"}, "rebuild must be true or false, not 'perhaps'"),
-        ({"index_path": "nowhere://a/b"}, "index_path 'nowhere://a/b' can't be used"),
     ],
 )
 def test_wrong_arguments_fail_without_a_retry(table, root, options, error):
     with pytest.raises(AirflowFailException, match=error):
         executed(**{"catalog_conn_id": "lake", **options})
+
+
+def test_a_folder_that_can_not_be_used_fails_without_a_retry(table, monkeypatch):
+    monkeypatch.setenv(CONFIGURED, "nowhere://a/b")
+    with pytest.raises(AirflowFailException, match="index_path 'nowhere://a/b' can't be used"):
+        executed(catalog_conn_id="lake")
+
+
+@pytest.mark.parametrize(
+    ("source", "transform", "is_usable"),
+    [
+        ("day", IdentityTransform(), True),
+        ("day", MonthTransform(), True),
+        ("at", DayTransform(), True),
+        ("local", DayTransform(), False),
+        ("order_id", BucketTransform(4), False),
+        ("name", TruncateTransform(1), False),
+    ],
+)
+def test_a_layout_that_no_statement_can_use_is_a_warning(
+    table, root, capsys, source, transform, is_usable
+):
+    columns = ("order_id", LongType()), ("name", StringType()), ("day", DateType())
+    times = ("at", TimestamptzType()), ("local", TimestampType())
+    fields = [NestedField(at, *each) for at, each in enumerate((*columns, *times), 1)]
+    number = next(field.field_id for field in fields if field.name == source)
+    spec = PartitionSpec(PartitionField(number, 1000, transform, "part"))
+    table.catalog.create_table("dw.other", Schema(*fields), partition_spec=spec)
+    executed("lake.dw.other", catalog_conn_id="lake")
+    assert ("no statement can use the index" in capsys.readouterr().out) is not is_usable
 
 
 def test_without_a_folder_the_task_fails(table, monkeypatch):
