@@ -67,7 +67,7 @@ class PartitionField:
                 ranges = [_range(int(each), self.transform, type_) for each in listed]
             except (ValueError, OverflowError):  # beyond the years of Python
                 return None
-            found = [end for both in joined(sorted(ranges)) for end in both]
+            found = [end for both in joined(sorted(ranges)) for end in both] if ranges else []
         elif len(listed) <= most and all(_is_literal(each, type_) for each in listed):
             found = [*listed]
         else:

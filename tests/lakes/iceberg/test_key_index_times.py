@@ -82,6 +82,16 @@ def test_the_periods_of_the_files_become_ranges(session, tmp_path, root, layout,
     assert any(each.is_range and each.or_null for each in conditions)
 
 
+@pytest.mark.parametrize("ids", ["IN (9000)", "= 5000", "IN (9000, 7)"])
+def test_keys_of_no_period(session, tmp_path, root, ids):
+    """All of their files have a NULL, or there are none."""
+    made(session, root, "days(at)")
+    sql = f"{JOIN} AND p.id {ids}"
+    found = run(session, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(session, sql)
+    assert [use.code for use in found.report.descriptor.index_uses] == ["USED"]
+
+
 @pytest.mark.parametrize("layout", ["days(at)", "months(on)", "years(at)"])
 def test_merge_changes_what_plain_spark_changes(session, tmp_path, root, layout):
     for name in ("events", "plain"):
