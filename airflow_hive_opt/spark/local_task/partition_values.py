@@ -77,7 +77,7 @@ class PartitionField:
             self.visible,
             type_,
             found,
-            is_range=self.transform != _IDENTITY,
+            is_range=self.transform != _IDENTITY and bool(found),
             source=source,
             or_null=None in values,
         )
