@@ -297,7 +297,12 @@ def checked(session, found, path) -> list[str]:
     problems = (
         problems_of_descriptor(table, column, UPath(path) / "descriptor.json") for column in used
     )
-    return [each for found in problems for each in found]
+    try:
+        return [each for found in problems for each in found]
+    except ValueError as error:  # PyIceberg reads no files with a column that the mapping lacks
+        if "Could not find field with name" not in str(error):
+            raise
+        return []
 
 
 def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp_path):
