@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-kills test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-kills test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes fuzz-connect lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-key-sets bench-key-index bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-engines  joins of other engines, restricted to a local task's list and not"
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make bench-key-sets  five statements over the same days, with a key set and without"
+	@echo "make bench-key-index  size, build, update and lookup of a key index of 10 million keys"
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
@@ -49,6 +50,7 @@ help:
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
+	@echo "make fuzz-key-index   N random statements by a column with a key index, compared with plain Spark"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
 	@echo "make lock   update the versions in requirements.lock"
@@ -138,7 +140,7 @@ test-kills: $(READY) services
 	SEED=$(SEED) $(BIN)/pytest -s -v -m faults tests/kills $(ARGUMENTS)
 
 test-mutants: $(READY)
-	$(BIN)/pytest -s -m mutants tests/mutants
+	$(BIN)/pytest -s -m mutants tests/mutants tests/key_index
 
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
 test-matrix: $(READY) services
@@ -195,8 +197,20 @@ $(addprefix fuzz-,$(LAKES)): fuzz-%:
 	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) CONNECT=$(CONNECT) $(python) \
 		-m pytest -q -s tests/lakes/$(format)/test_fuzz.py
 
+# Random statements by columns with a key index, on a line of Spark: make fuzz-key-index N=1000 SEED=7.
+.PHONY: fuzz-key-index
+KEY_INDEX_SPARK ?= 4.1
+fuzz-key-index: .lakes/$(KEY_INDEX_SPARK)/ready
+	FUZZ_KEY_INDEX=$(N) FUZZ_SEED=$(SEED) .lakes/$(KEY_INDEX_SPARK)/bin/python \
+		-m pytest -q -s tests/lakes/iceberg/test_key_index_fuzz.py
+
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
+
+# A MERGE by order number, with a key index and without.
+.PHONY: bench-key-index-merge
+bench-key-index-merge: .lakes/$(KEY_INDEX_SPARK)/ready
+	.lakes/$(KEY_INDEX_SPARK)/bin/python -m benchmarks.key_index_merge $(ARGUMENTS)
 
 # A MERGE that a user of Iceberg has reported.
 .PHONY: bench-published-merge
@@ -328,7 +342,7 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker bench-key-sets bench-engines
+bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker bench-key-sets bench-key-index bench-engines
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
@@ -344,6 +358,9 @@ bench-worker: services
 
 bench-key-sets: $(READY)
 	$(BIN)/python -m benchmarks.key_sets $(ARGUMENTS)
+
+bench-key-index: $(READY)
+	$(BIN)/python -m benchmarks.key_index $(ARGUMENTS)
 
 bench-engines: $(READY)
 	$(BIN)/python -m benchmarks.engines $(ARGUMENTS)

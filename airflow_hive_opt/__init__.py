@@ -5,7 +5,7 @@ Each package imports only those before it; ``docs/how-it-works/architecture.md``
 - ``statement`` reads a statement, ``pruning`` decides which of its scans keys can prune,
   ``rewriting`` makes it cheaper, and ``hive`` compiles it as Hive does.
 - ``metastores`` finds partitions. ``documents`` has the files that the stages exchange, and
-  ``restriction`` puts partition lists into a statement.
+  ``restriction`` puts partition lists into a statement. ``key_index`` tells which files hold a key.
 - ``local_task`` is the first stage. It runs in the Airflow worker (``worker``) or on Spark.
 - ``engines`` makes lists and conditions for other engines than Spark.
 - ``explain`` prints plans, ``pages`` makes what the pages of a run show.

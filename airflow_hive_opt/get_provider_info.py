@@ -96,6 +96,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": "Hive Opt",
                 "python-modules": [
+                    "airflow_hive_opt.operators.key_index",
                     "airflow_hive_opt.operators.local_task",
                     "airflow_hive_opt.operators.map_join",
                     "airflow_hive_opt.operators.map_join_prune",
@@ -160,6 +161,17 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "s3://aws_default@bucket/descriptors",
+                        "default": "",
+                    },
+                    "index_path": {
+                        "description": (
+                            "Folder, as a local path or an object storage URI, of the key indexes "
+                            "that KeyIndexOperator builds and other tasks read. Without it, there "
+                            "are none."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "s3://aws_default@bucket/indexes",
                         "default": "",
                     },
                     "session": {

@@ -19,6 +19,7 @@ from airflow_hive_opt.documents import (
 )
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.typed_json import _UNIONS, NoneType
+from airflow_hive_opt.key_index import manifest
 
 FORMATS: tuple[Format[Any], ...] = (
     descriptor._FORMAT,
@@ -30,6 +31,7 @@ FORMATS: tuple[Format[Any], ...] = (
     claims._CLAIM,
     claims._BEGUN,
     report._FORMAT,
+    manifest._FORMAT,
 )
 _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 _ROW = re.compile(r"\| `(\w+)` \| (.+?) \| .+ \|")

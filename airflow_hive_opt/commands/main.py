@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from airflow_hive_opt import __version__
-from airflow_hive_opt.commands import descriptors, explain, report, run, session
+from airflow_hive_opt.commands import descriptors, explain, key_index, report, run, session
 from airflow_hive_opt.commands.arguments import BAD_INPUT, UsageError
 from airflow_hive_opt.spark.session.spark_log import LOG_LEVEL, LOGGER
 from airflow_hive_opt.statement.catalog import CatalogFileError
 
-COMMANDS = (explain, run, report, descriptors, session)
+COMMANDS = (explain, run, report, key_index, descriptors, session)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

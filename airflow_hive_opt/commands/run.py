@@ -48,6 +48,9 @@ def add(commands: Any) -> None:
             help="read small Iceberg and Delta tables at the snapshots from which their keys come",
         )
         command.add_argument(
+            "--index-path", default="", metavar="PATH", help="a folder or URI of key indexes to use"
+        )
+        command.add_argument(
             "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
         )
 
@@ -74,6 +77,7 @@ def _run(options: argparse.Namespace, stages: str) -> int:
             max_key_bytes=options.max_key_bytes,
             show_rows=options.rows + 1,
             hold_snapshots=options.hold_snapshots,
+            index_path=options.index_path,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -15,6 +15,7 @@ from typing import Optional
 
 from airflow_hive_opt.documents.binding import SPARK, Binding
 from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexUse
 from airflow_hive_opt.documents.key_tuples import KeyTuples
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.documents.storage import DescriptorError as DescriptorError
@@ -22,7 +23,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 12
+VERSION = 13
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class RowFilter:
     ``values`` are values of the column's ``type``, as text; a TIMESTAMP is in microseconds. If
     ``is_range`` is true, they are pairs of a lowest and a highest value. ``guard`` is the column of
     MERGE's source that must have one of these values too, in the rows that fulfil ``guarded``.
+    ``or_null`` says that rows with NULL in the column are read too. ``guards_only`` says that the
+    values are no condition on the scan, only on ``guard``.
     """
 
     scan: ScanRef
@@ -109,6 +112,8 @@ class RowFilter:
     source: SourceKeys
     guard: Optional[str] = None
     guarded: tuple[str, ...] = ()
+    or_null: bool = False
+    guards_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,8 @@ class PlannedFiles:
 
     ``expression`` is the condition: in Iceberg's JSON, or as SQL for tables of Delta and Hudi.
     ``partitions``, ``files`` and ``bytes`` are what it leaves of ``total_files`` and
-    ``total_bytes``; a number is ``None`` if it is not known.
+    ``total_bytes``; a number is ``None`` if it is not known. ``without_index`` is the condition
+    without the parts that key indexes give.
     """
 
     scan: ScanRef
@@ -127,6 +133,7 @@ class PlannedFiles:
     bytes: Optional[int] = None
     total_files: Optional[int] = None
     total_bytes: Optional[int] = None
+    without_index: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ class Changes:
     ``target`` is the position of the target's name in the SQL text, start and stop in characters,
     ``condition`` the position of the condition in ON or WHERE. ``source`` is the position of
     MERGE's source with its alias ``source_alias``, ``inserts`` are MERGE's clauses that insert
-    rows.
+    rows. ``aliased`` says that an alias follows the target.
     """
 
     target: tuple[int, int]
@@ -169,6 +176,7 @@ class Changes:
     source: Optional[tuple[int, int]] = None
     source_alias: str = ""
     inserts: tuple[Insertion, ...] = ()
+    aliased: bool = True
 
 
 @dataclass(frozen=True)
@@ -221,6 +229,9 @@ class Descriptor:
     the list may use it.
     ``changes`` is set for MERGE, UPDATE and DELETE. ``small_tables`` are those that a worker has
     read. ``key_sets`` says which keys came from a key set, and why others did not.
+    ``index_filters`` are conditions by key indexes. They hold only for the snapshots of
+    ``index_uses``, so a reader that does not hold the statement to these must ignore them.
+    ``held_scans`` are the scans that must read these snapshots then.
     """
 
     query_digest: str
@@ -235,6 +246,9 @@ class Descriptor:
     changes: Optional[Changes] = None
     small_tables: tuple[SmallTable, ...] = ()
     key_sets: tuple[KeySetUse, ...] = ()
+    index_filters: tuple[RowFilter, ...] = ()
+    index_uses: tuple[IndexUse, ...] = ()
+    held_scans: tuple[HeldScan, ...] = ()
 
     @property
     def kept(self) -> int:
@@ -314,7 +328,7 @@ def _check(descriptor: Descriptor) -> None:
             if not types.keys() >= set(keys.columns):
                 raise ValueError(f"the target {name} has keys of columns that it does not have")
             keys.tuples([types[column] for column in keys.columns])
-    for found in descriptor.row_filters:
+    for found in (*descriptor.row_filters, *descriptor.index_filters):
         _ = found.scan.position
         if found.is_range and (len(found.values) % 2 or not found.values):
             raise ValueError(f"the ranges of {found.column} do not have two values each")

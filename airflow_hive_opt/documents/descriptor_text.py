@@ -11,6 +11,7 @@ from airflow_hive_opt.documents.descriptor import (
     RowFilter,
     Target,
 )
+from airflow_hive_opt.documents.indexed_scans import IndexUse
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.report import files_in_words, headline, scans
 from airflow_hive_opt.metastores.partition_names import partition_name
@@ -30,6 +31,11 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
         parts += ["", *_scan(decision, found)]
     for row_filter in descriptor.row_filters:
         parts += ["", *_row_filter(row_filter)]
+    for row_filter in descriptor.index_filters:
+        parts += ["", *_row_filter(row_filter)]
+    if descriptor.index_uses:
+        parts.append("")
+    parts += map(_index_use, descriptor.index_uses)
     if descriptor.key_sets:
         parts.append("")
     for use in descriptor.key_sets:
@@ -42,6 +48,15 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
             descriptor.statement,
         ]
     return "\n".join(plain(part, keep="\n") for part in parts)
+
+
+def _index_use(found: IndexUse) -> str:
+    index = f"key index of {found.scan.name}.{found.column}: {found.code}"
+    if found.files is None:
+        return index + (f": {found.why}" if found.why else "")
+    files = files_in_words(found.files, found.total_files)
+    unknown = f", {found.unknown:,} of them not in the index" if found.unknown else ""
+    return f"{index}: {files}{unknown}, at snapshot {found.snapshot}"
 
 
 def _row_filter(found: RowFilter) -> Iterator[str]:

@@ -75,9 +75,11 @@ class Job:
     - ``hold_snapshots`` says that the statement reads small Iceberg and Delta tables at the
       snapshots from which their keys come.
     - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
-      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
+      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. So does ``skipped_indexes``
+      for the tables that the statement changes.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
+    - ``index_path`` is the URI of the folder of the key indexes; empty for none.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
       reject documents with another token.
@@ -97,9 +99,11 @@ class Job:
     gates: Gates = field(default_factory=Gates)
     hold_snapshots: bool = False
     skipped_keys: Mapping[str, int] = field(default_factory=dict)
+    skipped_indexes: Mapping[str, int] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     key_sets: str = ""
+    index_path: str = ""
     columns: tuple[str, ...] = ()
     token: str = ""
 
@@ -172,7 +176,7 @@ class Job:
     @property
     def _of_every_attempt(self) -> Job:
         """The job without fields that differ between the attempts of a task."""
-        same = replace(self, path="", token="", skipped_keys={})
+        same = replace(self, path="", token="", skipped_keys={}, skipped_indexes={}, index_path="")
         if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
             same = replace(same, descriptor=None, digest=None)
         return same
@@ -205,7 +209,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 5, Job)
+_JOB = Format("job", 6, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

@@ -179,6 +179,7 @@ def descriptor_summary(
             | _found(on)
             | ({"way": ways[found.scan]} if ways and found.scan in ways else {})
             | ({"skipped_keys": asdict(found.skipped_keys)} if found.skipped_keys else {})
+            | ({"indexes": uses} if (uses := _index_uses(descriptor, found.scan)) else {})
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],
@@ -198,6 +199,11 @@ def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | PlannedFi
     both: Sequence[Target | PlannedFiles] = (*descriptor.targets, *descriptor.planned_files)
     found = {each.scan: each for each in both}
     return ((decision, found.get(decision.scan)) for decision in descriptor.decisions)
+
+
+def _index_uses(descriptor: Descriptor, scan: ScanRef) -> list[dict[str, object]]:
+    uses = (asdict(use) for use in descriptor.index_uses if use.scan == scan)
+    return [{name: value for name, value in use.items() if name != "scan"} for use in uses]
 
 
 def _found(on: Target | PlannedFiles | None) -> dict[str, object]:
@@ -313,7 +319,17 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
         elif planned.files is None:
             yield f"files of {name} by {keys}"
         else:
+            keys += _by_index(descriptor, scan)
             yield f"{files_in_words(planned.files, planned.total_files)} of {name} by {keys}"
+
+
+def _by_index(descriptor: Descriptor, scan: ScanRef) -> str:
+    if not any(found.scan == scan for found in descriptor.index_filters):
+        return ""
+    used = (
+        use.column for use in descriptor.index_uses if use.scan == scan and use.files is not None
+    )
+    return f" and the key index of {', '.join(used)}"
 
 
 def files_in_words(files: int, total: int | None) -> str:

@@ -105,6 +105,7 @@ class SqlOptions:
         """
         # late: the hook's module is imported where no statement runs
         from airflow_hive_opt.documents.job import Job
+        from airflow_hive_opt.provider.key_indexes import index_path
         from airflow_hive_opt.statement.settings import Settings
 
         hive, switches = Settings.of_session(session)
@@ -119,6 +120,7 @@ class SqlOptions:
             show_rows=rows,
             gates=self._gates if place.reads else Gates(),
             hold_snapshots=self.hold_snapshots,
+            index_path=index_path(),
         )
 
 

@@ -21,6 +21,7 @@ def changes_of(plan: Plan) -> Changes | None:
             Insertion(clause.at, _position(clause.condition) if clause.condition else None)
             for clause in found.inserts
         ),
+        found.aliased,
     )
 
 

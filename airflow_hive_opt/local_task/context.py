@@ -83,5 +83,9 @@ class LocalTaskContext:
         digest = self._digest(decision)
         return SkippedKeys(digest, 0 if for_nothing else self._earlier.skipped_keys[digest] + 1)
 
+    def runs_without_index(self, decision: ScanDecision) -> int | None:
+        """See :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`."""
+        return self._earlier.runs_without_index(decision.scan.table)
+
     def _digest(self, decision: ScanDecision) -> str:
         return digest_of(decision, self.parameters)

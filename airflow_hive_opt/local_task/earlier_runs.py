@@ -29,14 +29,21 @@ class EarlierRuns:
     """What the last run found out about its keys.
 
     ``skipped_keys`` has the digest of each scan whose keys matched nearly all partitions, with the
-    number of runs in a row that have not read these keys.
+    number of runs in a row that have not read these keys. ``skipped_indexes`` has each table that
+    a statement could not change by a key index, with the number of runs in a row without it.
     """
 
     skipped_keys: Mapping[str, int] = field(default_factory=dict)
+    skipped_indexes: Mapping[str, int] = field(default_factory=dict)
 
     def skips_keys(self, digest: str) -> bool:
         """Whether the earlier run's answer still counts, so that the keys are not read."""
         return self.skipped_keys.get(digest, RUNS_WITHOUT_KEYS) < RUNS_WITHOUT_KEYS
+
+    def runs_without_index(self, table: str) -> int | None:
+        """The number of runs in a row without the table's index if this is one, else ``None``."""
+        runs = self.skipped_indexes.get(table, RUNS_WITHOUT_KEYS)
+        return runs + 1 if runs < RUNS_WITHOUT_KEYS else None
 
 
 def is_for_nothing(kept: int, total: int) -> bool:

@@ -64,6 +64,9 @@ def _descriptor(context: LocalTaskContext, plan: Plan, entries: list[Entry]) -> 
         tuple(entry.files for entry in entries if entry.files),
         changes=changes_of(plan),
         key_sets=tuple(context.shared.uses) if context.shared else (),
+        index_filters=tuple(each for entry in entries for each in entry.index_filters),
+        index_uses=tuple(each for entry in entries for each in entry.index_uses),
+        held_scans=tuple(dict.fromkeys(held for entry in entries for held in entry.held_scans)),
     )
 
 

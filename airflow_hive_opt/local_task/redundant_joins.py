@@ -11,6 +11,7 @@ from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.metastores.partitions import Value, matching
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.scan_way import Way
+from airflow_hive_opt.restriction.indexed import filters_of_reads
 from airflow_hive_opt.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
@@ -74,7 +75,12 @@ def without_joins(
         return None
     try:
         edits = restrictions(
-            sql, descriptor.targets, ways, descriptor.row_filters, descriptor.changes
+            sql,
+            descriptor.targets,
+            ways,
+            filters_of_reads(descriptor),
+            descriptor.changes,
+            descriptor.held_scans,
         )
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except OverBudget as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter, Target
+from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexUse
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.metastores.partitions import comparable
 from airflow_hive_opt.pruning.decisions import KeyPredicate, KeySource, ScanDecision
@@ -23,7 +24,8 @@ from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 class Entry:
     """What one scan adds to the descriptor; all parts name the same scan.
 
-    ``redundant`` are the joins with small tables that the scan's partitions decide.
+    ``redundant`` are the joins with small tables that the scan's partitions decide. The parts from
+    key indexes are those of the descriptor: conditions, what was done, and scans to hold.
     """
 
     decision: Decision | None = None
@@ -31,6 +33,9 @@ class Entry:
     filters: tuple[RowFilter, ...] = ()
     files: PlannedFiles | None = None
     redundant: tuple[RedundantJoin, ...] = ()
+    index_filters: tuple[RowFilter, ...] = ()
+    index_uses: tuple[IndexUse, ...] = ()
+    held_scans: tuple[HeldScan, ...] = ()
 
 
 class RestrictedScan(Protocol):

@@ -17,7 +17,7 @@ from airflow_hive_opt.operators.arguments import (
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, AirflowSkipException
 from airflow_hive_opt.provider.attempts import default_root, key_sets_folder
-from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
+from airflow_hive_opt.provider.earlier_runs import skipped_of
 from airflow_hive_opt.provider.embedded import load_spark
 from airflow_hive_opt.provider.glue import names_glue
 from airflow_hive_opt.provider.submission import may_resume
@@ -183,7 +183,7 @@ class LocalTaskOperator(StatementOperator):
             max_key_bytes=self.max_key_bytes,
             switches=given_switches(self, SWITCHES),
             hold_snapshots=self.hold_snapshots,
-            skipped_keys=skipped_keys_of(context) if free else {},
+            **(skipped_of(context) if free else {}),
             key_sets=self._key_sets_folder(context),
             **fields,
         )

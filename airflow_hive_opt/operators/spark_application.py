@@ -38,8 +38,10 @@ def write_job(
     ``AirflowFailException`` for invalid values, and ``DescriptorError``.
     """
     from airflow_hive_opt.documents import job as documents  # late: it loads the parser
+    from airflow_hive_opt.provider.key_indexes import index_path
 
     path = checked_attempt_path(descriptor_path or default_root(), context)
+    fields = {"index_path": index_path(), **fields}
     try:
         job = for_driver(documents.Job(sql, str(path), **fields), path)
     except ValueError as error:

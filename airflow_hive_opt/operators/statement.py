@@ -195,6 +195,7 @@ class StatementOperator(SparkSubmitOperator):
         ``fields`` are further fields of the job, which a subclass sets.
         """
         from airflow_hive_opt.documents.job import Job, Stages  # late: it loads PySpark
+        from airflow_hive_opt.provider.key_indexes import index_path
 
         check_rendered(
             self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
@@ -210,6 +211,7 @@ class StatementOperator(SparkSubmitOperator):
                 hive_conf=dict(self.hive_conf or {}),
                 show_rows=show_rows,
                 gates=self.gates(),
+                index_path=index_path(),
                 **fields,
             )
         except ValueError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from airflow_hive_opt.documents import indexed_scans as documents
 from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, Target
 from airflow_hive_opt.documents.figures import SUMMARY_KEY
 from airflow_hive_opt.documents.report import (
@@ -23,6 +24,7 @@ from airflow_hive_opt.documents.report import (
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.pages.models import (
     EliminatedJoin,
+    IndexUse,
     Instance,
     KeyPredicate,
     Partition,
@@ -182,6 +184,7 @@ def _scans(descriptor: Descriptor | None, summary: Mapping[str, Any]) -> list[Sc
             sentence=decision.message,
             advice=advice_on(decision.reason),
             way=ways.get((decision.scan.alias, decision.scan.reference)),
+            indexes=[_index_use(use) for use in descriptor.index_uses if use.scan == decision.scan],
             **_of(found),
         )
         for decision, found in scans(descriptor)
@@ -240,7 +243,27 @@ def _with_sentence(decision: object) -> object:
     if not isinstance(decision, Mapping):
         return decision
     code = str(decision.get("reason"))
-    return {**decision, "sentence": _sentence(code), "advice": advice_on(code)}
+    told = {"sentence": _sentence(code), "advice": advice_on(code)}
+    uses = _read_all(IndexUse, map(_with_sentence_of_index, _items(decision.get("indexes"))))
+    return {**decision, **told, "indexes": list(uses)}
+
+
+def _with_sentence_of_index(use: object) -> object:
+    if not isinstance(use, Mapping):
+        return use
+    return {**use, "sentence": _sentence_of_index(str(use.get("code")))}
+
+
+def _index_use(use: documents.IndexUse) -> IndexUse:
+    return IndexUse.model_validate({**asdict(use), "sentence": _sentence_of_index(use.code)})
+
+
+def _sentence_of_index(code: str) -> str:
+    """The meaning of the code; the code itself if this version does not know it."""
+    try:
+        return documents.IndexCode(code).sentence
+    except ValueError:
+        return code
 
 
 def _sentence(code: str) -> str:

@@ -51,6 +51,21 @@ class Place(BaseModel):
     column: int
 
 
+class IndexUse(BaseModel):
+    """What the run did with the key index of a scan's ``column``; ``sentence`` explains ``code``.
+
+    ``files`` of ``total_files`` data files hold the keys, or are among the ``unknown`` ones.
+    """
+
+    column: str
+    code: str
+    sentence: str
+    why: str = ""
+    files: int | None = None
+    unknown: int | None = None
+    total_files: int | None = None
+
+
 class Scan(BaseModel):
     """One scan of a partitioned table.
 
@@ -78,6 +93,7 @@ class Scan(BaseModel):
     columns: list[str] = []
     filter: str | None = None
     sources: list[Source] = []
+    indexes: list[IndexUse] = []
     place: Place | None = None
 
 

@@ -13,6 +13,7 @@
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of
   others. ``waiting`` checks what sensors wait for, and ``lake_clients`` makes the clients of tables
   that keep their own list of files.
+- ``key_indexes`` finds the folder of key indexes, and the tables of which one can be built.
 - ``outcome`` turns a run's outcome into XComs, log lines and an exception.
 - ``lineage`` and ``asset_events`` publish results, ``other_runner`` a restricted statement for a
   runner that does not know this package. ``without_stack`` shortens the log of a task that fails

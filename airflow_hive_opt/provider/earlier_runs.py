@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 _ONE_IN_TEN = 26  # of the 256 values of a byte
 
 
-def skipped_keys_of(context: Context) -> dict[str, int]:
-    """The keys that need not be read, for the job's ``skipped_keys``.
+def skipped_of(context: Context) -> dict[str, dict[str, int]]:
+    """The job's ``skipped_keys`` and ``skipped_indexes``.
 
     Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
     one run in ten reads them whatever an earlier run says: if runs have no logical date, Airflow
@@ -33,7 +33,10 @@ def skipped_keys_of(context: Context) -> dict[str, int]:
     except Exception as error:  # noqa: BLE001 - the run does not depend on it
         log.debug("the summary of the run before this one can't be read: %s", error)
         return {}
-    return skipped_keys_in(summary)
+    return {
+        "skipped_keys": skipped_keys_in(summary),
+        "skipped_indexes": skipped_indexes_in(summary),
+    }
 
 
 def skipped_keys_in(summary: object) -> dict[str, int]:
@@ -43,12 +46,37 @@ def skipped_keys_in(summary: object) -> dict[str, int]:
     >>> skipped_keys_in({"decisions": [decision]}), skipped_keys_in("a text")
     ({'6ff1': 2}, {})
     """
-    decisions = summary.get("decisions") if isinstance(summary, Mapping) else None
     found = {}
-    for decision in decisions if isinstance(decisions, (list, tuple)) else ():
-        skipped = decision.get("skipped_keys") if isinstance(decision, Mapping) else None
+    for decision in _mappings_in(summary, "decisions"):
+        skipped = decision.get("skipped_keys")
         if isinstance(skipped, Mapping):
             digest, runs = skipped.get("digest"), skipped.get("runs")
             if isinstance(digest, str) and type(runs) is int and runs >= 0:
                 found[digest] = runs
     return found
+
+
+def skipped_indexes_in(summary: object) -> dict[str, int]:
+    """The tables in a summary whose key indexes need not be tried.
+
+    >>> uses = [{"code": "NOT_PUBLISHED"}], [{"code": "NOT_TRIED_AGAIN", "runs": 3}], [{}]
+    >>> tables = zip(["l.a", "l.b", "l.c"], uses)
+    >>> skipped_indexes_in({"decisions": [{"table": t, "indexes": use} for t, use in tables]})
+    {'l.a': 0, 'l.b': 3}
+    """
+    found = {}
+    for decision in _mappings_in(summary, "decisions"):
+        table = decision.get("table")
+        for use in _mappings_in(decision, "indexes"):
+            code = use.get("code")
+            runs = {"NOT_PUBLISHED": 0, "NOT_TRIED_AGAIN": use.get("runs")}.get(str(code))
+            if isinstance(table, str) and type(runs) is int and runs >= 0:
+                found[table] = runs
+    return found
+
+
+def _mappings_in(of: object, name: str) -> list[Mapping[str, Any]]:
+    listed = of.get(name) if isinstance(of, Mapping) else None
+    if not isinstance(listed, (list, tuple)):
+        return []
+    return [each for each in listed if isinstance(each, Mapping)]

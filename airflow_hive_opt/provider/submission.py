@@ -62,8 +62,22 @@ def for_driver(job: Job, path: StoragePath) -> Job:
     key_sets = job.key_sets and plain_uri(ObjectStoragePath(job.key_sets))
     token = job.token or uuid4().hex
     return dataclasses.replace(
-        job, path=plain_uri(path), descriptor=descriptor, key_sets=key_sets, token=token
+        job,
+        path=plain_uri(path),
+        descriptor=descriptor,
+        key_sets=key_sets,
+        index_path=_index_path(job.index_path),
+        token=token,
     )
+
+
+def _index_path(given: str) -> str:
+    """The URI of the key indexes; none, with a line in the log, for a path that can't be one."""
+    try:
+        return given and plain_uri(ObjectStoragePath(given))
+    except (ValueError, ImportError) as error:
+        log.warning("key indexes are not used: index_path %r can't be used: %s", given, error)
+        return ""
 
 
 def application_name(context: Context) -> str:

@@ -129,8 +129,7 @@ def _found(
         given = {name: str(value) for name, value in conf.items()}
         settings = {**(spark_conf_for(connection) if connection else {}), **given}
         metastore, is_on_glue = _metastore(connection, settings)
-        opener, has_storage = _opener(storage_conn_id), storage_conn_id is not None
-        opens = (opener, has_storage, ObjectStoragePath)
+        opens = (opener(storage_conn_id), storage_conn_id is not None, ObjectStoragePath)
         return find(job, Place(metastore, is_on_glue, settings, *opens))
     except Unanswered as why:
         return str(why)
@@ -172,7 +171,7 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
         raise Unanswered(str(error)) from None
 
 
-def _opener(conn_id: str | None) -> Callable[[str], Any]:
+def opener(conn_id: str | None) -> Callable[[str], Any]:
     """Opens the folders of tables, whose URIs have Hadoop's schemes."""
     from airflow_hive_opt.worker.unanswered import Unanswered
 

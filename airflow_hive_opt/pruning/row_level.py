@@ -46,6 +46,7 @@ class RowLevel:
 
     - ``kind`` is MERGE, UPDATE or DELETE.
     - ``target`` is the position of the target's name, without its alias ``target_alias``.
+      ``aliased`` says that the statement gives the alias.
     - ``condition`` is the position of the condition in ON or WHERE.
     - ``source`` is the position of MERGE's source with its alias, ``None`` for the others, and
       ``source_alias`` its alias. ``inserts`` are MERGE's clauses that insert rows.
@@ -60,6 +61,7 @@ class RowLevel:
     source_alias: str = ""
     inserts: tuple[InsertClause, ...] = ()
     reads_whole_target: bool = False
+    aliased: bool = True
 
 
 def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
@@ -80,13 +82,15 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     at = name_span(target)
     if position is None or at is None:
         return None
-    if not target.alias:  # the condition may qualify columns with the whole name
+    aliased = bool(target.alias)
+    if not aliased:  # the condition may qualify columns with the whole name
         target.set("alias", exp.TableAlias(this=exp.to_identifier(target.name)))
     named = target.alias_or_name.lower()
     query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=target))
     if not isinstance(copied, exp.Merge):
         query.set("where", exp.Where(this=condition))
-        return RowLevel(type(copied).__name__.upper(), at, named, position), query
+        kind = type(copied).__name__.upper()
+        return RowLevel(kind, at, named, position, aliased=aliased), query
     source = copied.args["using"]
     covered = span_of(source)
     if covered is None or not source.alias_or_name:
@@ -95,7 +99,7 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     inserts = tuple(insert_clauses(sql, position.stop))
     whole = any(when.args.get("source") for when in copied.args["whens"].expressions)
     alias = source.alias_or_name.lower()
-    return RowLevel("MERGE", at, named, position, covered, alias, inserts, whole), query
+    return RowLevel("MERGE", at, named, position, covered, alias, inserts, whole, aliased), query
 
 
 def _others(tree: exp.Expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_hive_opt.documents.descriptor import Changes, RowFilter, Target
+from airflow_hive_opt.documents.indexed_scans import HeldScan
 from airflow_hive_opt.metastores.partitions import Value, are_usual, typed
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
@@ -21,14 +22,15 @@ def restrict(
     ways: Mapping[ScanRef, Way],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
+    held: Sequence[HeldScan] = (),
 ) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
     An alias after the table's name stays. If there is none, the table's name becomes the alias.
     Conditions on the target of ``changes`` become part of the statement's own condition.
-    ``ways`` are those of :func:`ways_of`.
+    The scans of ``held`` read their table at a snapshot. ``ways`` are those of :func:`ways_of`.
     """
-    return spliced(sql, restrictions(sql, targets, ways, row_filters, changes))
+    return spliced(sql, restrictions(sql, targets, ways, row_filters, changes, held))
 
 
 def restrictions(
@@ -37,9 +39,10 @@ def restrictions(
     ways: Mapping[ScanRef, Way],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
+    held: Sequence[HeldScan] = (),
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
-    scans: dict[ScanRef, list[Target | RowFilter]] = {}
+    scans: dict[ScanRef, list[Target | RowFilter | HeldScan]] = {}
     for target in targets:
         scans.setdefault(target.scan, []).append(target)
     changed = []
@@ -48,18 +51,31 @@ def restrictions(
             changed.append(row_filter)
         else:
             scans.setdefault(row_filter.scan, []).append(row_filter)
+    for each in held:
+        scans.setdefault(each.scan, []).append(each)
     edits = list(change_edits(changes, changed)) if changes is not None and changed else []
     for scan, restriction in scans.items():
-        first, several = restriction[0], len(restriction) > 1
+        first = restriction[0]
         start, stop = scan.position
         if sql[start:stop] != first.text:
             raise ValueError(f"{first.text} is not at {start} of the statement")
         alias = "" if first.aliased else f" AS {quote(scan.alias)}"
-        inner = f"{first.text} AS {quote(scan.alias)}"
-        conditions = [_condition(found, ways) for found in restriction]
-        condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
-        edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
+        version = "".join(_version(found) for found in restriction if isinstance(found, HeldScan))
+        inner = f"{first.text}{version} AS {quote(scan.alias)}"
+        conditions = [
+            _condition(found, ways) for found in restriction if not isinstance(found, HeldScan)
+        ]
+        where = f" WHERE {_all_of(conditions)}" if conditions else ""
+        edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner}{where}){alias}"))
     return edits
+
+
+def _version(held: HeldScan) -> str:
+    return f" VERSION AS OF {int(held.snapshot)}"
+
+
+def _all_of(conditions: Sequence[str]) -> str:
+    return conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
 
 
 def _condition(found: Target | RowFilter, ways: Mapping[ScanRef, Way]) -> str:

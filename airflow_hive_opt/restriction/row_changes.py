@@ -18,14 +18,25 @@ from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 from airflow_hive_opt.statement.types import TIMESTAMP
 
+# None has a meaning in a regular expression.
+_SEPARATORS = (",", ";", "~", "#", "@", "%")
 SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have when they were read"
 
 
 def values_condition(column: str, found: RowFilter) -> str:
-    """A condition that is true if ``column`` has one of the values, or is in one of the ranges."""
+    """A condition that is true if ``column`` has one of the values, or is in one of the ranges.
+
+    It is also true for NULL if the filter says so.
+    """
+    null = f"{column} IS NULL"
+    if not found.values:
+        return null if found.or_null else "1 = 0"
+    condition = _values_condition(column, found)
+    return f"{null} OR {condition}" if found.or_null else condition
+
+
+def _values_condition(column: str, found: RowFilter) -> str:
     values = [_literal(text, found.type) for text in found.values]
-    if not values:
-        return "1 = 0"
     if not found.is_range:
         return f"{column} IN ({', '.join(values)})"
     ranges = zip(values[::2], values[1::2])
@@ -43,6 +54,7 @@ def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edi
     conditions = (
         values_condition(f"{quote(found.scan.alias)}.{quote(found.column)}", found)
         for found in filters
+        if not found.guards_only
     )
     added = "".join(f" AND ({condition})" for condition in conditions)
     yield Edit(Span(start, start), "(")
@@ -66,6 +78,22 @@ def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edi
 def _guard(found: RowFilter) -> str:
     """A condition that is always true, but fails for a matching row with another value."""
     listed = values_condition(str(found.guard), found)
+    if found.guards_only:
+        listed = _as_one_literal(str(found.guard), found) or listed
     asked = [f"({condition})" for condition in found.guarded]
     missing = " AND ".join([*asked, f"NOT ({listed})"])
     return f"IF({missing}, raise_error('{SOURCE_CHANGED}'), TRUE)"
+
+
+def _as_one_literal(column: str, found: RowFilter) -> str | None:
+    """A condition that is true if ``column`` has one of the values, which are one literal.
+
+    Spark takes seconds to plan a MERGE with a list of thousands of literals. ``None`` if the
+    values, as texts, have all separators in them.
+    """
+    separators = (each for each in _SEPARATORS if not any(each in text for text in found.values))
+    separator = next(separators, None)
+    if separator is None or not found.values:
+        return None
+    texts = literal(separator.join(found.values))
+    return f"array_contains(split({texts}, {literal(separator)}), CAST({column} AS STRING))"

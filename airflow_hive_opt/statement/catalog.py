@@ -81,11 +81,14 @@ class Table:
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
       condition on them skips files. ``partitioned_by`` are those of them from whose values the
       table makes its partitions; the others are columns of its sort order.
+    - ``indexed`` are the data columns with a key index, which says which files hold a key.
     - ``bounded`` are the data columns of which the metadata has each file's lowest and highest
       value. A condition on them skips files if the rows were written in their order.
     - ``transactional`` says that Hive's transactions decide which of its files count (ACID).
     - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
       its value for every file, whichever way the table was partitioned when it was written.
+      ``partition_times`` has the fields that count years, months, days or hours of a column: the
+      column, the field, and ``year``, ``month``, ``day`` or ``hour``.
     """
 
     name: str
@@ -107,8 +110,10 @@ class Table:
     provider: str = ""
     clustered_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     partition_fields: tuple[tuple[str, str], ...] = ()
+    partition_times: tuple[tuple[str, str, str], ...] = ()
     transactional: bool = False
 
     @property
@@ -120,9 +125,11 @@ class Table:
     def pruning_columns(self) -> tuple[Column, ...]:
         """The columns by whose values a scan can leave data unread.
 
-        They are the partition columns, or the columns by which the table groups its files.
+        They are the partition columns, or the columns by which the table groups its files, and
+        those with a key index.
         """
-        clustered = (column for column in self.columns if column.name in self.clustered_by)
+        named = {*self.clustered_by, *self.indexed}
+        clustered = (column for column in self.columns if column.name in named)
         return self.partition_columns or tuple(clustered)
 
     @property

@@ -21,6 +21,7 @@ from airflow_hive_opt.documents.gates import JoinStopped
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import LOCAL_TASK, Report, headline, keep_report
 from airflow_hive_opt.documents.required_keys import FoundKeys
+from airflow_hive_opt.key_index.manifest import has_index
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.local_task.local_task import run_local_task
@@ -30,7 +31,9 @@ from airflow_hive_opt.local_task.shared_key_sets import SharedKeySets
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
+from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.worker.described_keys import WorkerKeyQueries
 from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
 from airflow_hive_opt.worker.lakes.catalog import StatementTables
@@ -62,7 +65,7 @@ class Place:
     - ``settings`` are Spark's settings as far as they are known before Spark starts.
     - ``open_path`` makes a path from the URI of a table's folder. ``has_storage`` says that it has
       a connection of its own.
-    - ``open_key_sets`` makes a path from the URI of a key set.
+    - ``open_key_sets`` makes a path from the URI of a key set, and from that of the key indexes.
     """
 
     metastore: Remote
@@ -140,6 +143,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, True, shared
     )
+    if job.index_path:
+        _check_no_index(place.open_key_sets(job.index_path), plan, catalog)
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
         raise Unanswered("a metastore call failed; the log says which")
@@ -160,6 +165,20 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         )
         descriptor = replace(descriptor, targets=tuple(measured))
     return descriptor, found.keys
+
+
+def _check_no_index(folder: StoragePath, plan: Plan, catalog: StatementTables) -> None:
+    """Leaves a statement to Spark, which looks keys up, if one of its tables has a key index."""
+    for decision in plan.decisions:
+        if decision.table.provider != ICEBERG:
+            continue
+        uuid = catalog.lake(decision.table).uuid
+        try:
+            found = has_index(folder, uuid)
+        except Exception as error:  # drivers raise errors of their own
+            raise Unanswered(f"can't read the key indexes in {folder}: {error}") from error
+        if found:
+            raise Unanswered(f"{decision.table.name} has a key index, and only Spark uses it")
 
 
 def _binding(

@@ -314,7 +314,9 @@ def test_run_and_report_say_that_the_plain_statement_ran(tables, tmp_path, capsy
     """Spark rejects the pruned statement, so the plain one runs."""
     application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
-    monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: f"{sql} oh no")
+    monkeypatch.setattr(
+        "airflow_hive_opt.spark.map_join.texts.restrict", lambda sql, *_: f"{sql} oh no"
+    )
     path = tmp_path / "here.json"
     assert main(["run", "--warehouse", str(tmp_path), "--descriptor", str(path), JOIN]) == 0
     printed = capsys.readouterr()

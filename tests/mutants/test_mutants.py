@@ -15,6 +15,7 @@ import airflow_hive_opt
 from tests.mutants import iceberg_edits
 from tests.mutants.delta_edits import IN_THE_LOG, LOG_TESTS, ON_SPARK
 from tests.mutants.hudi_edits import HUDI_EDITS
+from tests.mutants.key_index_edits import KEY_INDEX_EDITS
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -46,7 +47,10 @@ EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
 
 @pytest.mark.parametrize(
     "edit",
-    (*EDITS, *(edit for edit, *_ in (*ON_SPARK, *HUDI_EDITS, *iceberg_edits.ON_SPARK))),
+    (
+        *EDITS,
+        *(edit for edit, *_ in (*ON_SPARK, *HUDI_EDITS, *iceberg_edits.ON_SPARK, *KEY_INDEX_EDITS)),
+    ),
     ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )
 def test_the_text_of_each_wrong_edit_occurs_once(edit):

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
+from airflow_hive_opt.provider.earlier_runs import skipped_of
 
-SUMMARY = {"decisions": [{"alias": "f", "skipped_keys": {"digest": "6ff1", "runs": 2}}]}
+SUMMARY = {
+    "decisions": [
+        {"alias": "f", "skipped_keys": {"digest": "6ff1", "runs": 2}},
+        {"table": "l.d.t", "indexes": [{"code": "NOT_PUBLISHED"}, {"code": "USED"}]},
+    ]
+}
+SKIPPED = {"skipped_keys": {"6ff1": 2}, "skipped_indexes": {"l.d.t": 0}}
 
 
 def context(run_id, pull):
@@ -20,9 +26,9 @@ def test_about_one_run_in_ten_reads_keys_whatever_the_last_run_found():
         asked.append(arguments)
         return SUMMARY
 
-    found = [skipped_keys_of(context(f"scheduled__{number}", pull)) for number in range(1000)]
+    found = [skipped_of(context(f"scheduled__{number}", pull)) for number in range(1000)]
     assert 50 < found.count({}) < 150
-    assert found.count({}) + found.count({"6ff1": 2}) == 1000
+    assert found.count({}) + found.count(SKIPPED) == 1000
     assert asked[0] == {"task_ids": "t", "include_prior_dates": True, "map_indexes": 3}
 
 
@@ -30,4 +36,4 @@ def test_a_run_reads_keys_if_the_last_summary_can_not_be_read(caplog):
     def pull(**arguments):
         raise RuntimeError("no API server")
 
-    assert {str(skipped_keys_of(context(f"r{number}", pull))) for number in range(9)} == {"{}"}
+    assert {str(skipped_of(context(f"r{number}", pull))) for number in range(9)} == {"{}"}

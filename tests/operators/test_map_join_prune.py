@@ -207,7 +207,7 @@ def test_a_select_that_ran_without_pruning_is_not_reported_as_pruned(
 
     application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
-    monkeypatch.setattr(f"{application}.restrict", lambda *_: refused)
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join.texts.restrict", lambda *_: refused)
     asset = Asset("result")
     context["outlet_events"] = OutletEventAccessors()
     options = {"outlets": [asset], "descriptor_path": str(tmp_path)}

@@ -163,7 +163,9 @@ def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path,
 def test_the_plain_statement_runs_if_spark_refuses_the_pruned_one(spark, tmp_path, monkeypatch):
     application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
-    monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: sql + " oh no")
+    monkeypatch.setattr(
+        "airflow_hive_opt.spark.map_join.texts.restrict", lambda sql, *_: sql + " oh no"
+    )
     result = run(spark, tmp_path, SQL.format(2) + " WHERE true")
     assert sorted(result.rows) == [(0,), (1,)]
     (decision,) = result.report.descriptor.decisions

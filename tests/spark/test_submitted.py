@@ -14,8 +14,9 @@ from upath import UPath
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, write_job
-from airflow_hive_opt.spark.application import run, submitted
+from airflow_hive_opt.spark.application import submitted
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.map_join import restricted_run
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
 
@@ -67,7 +68,7 @@ def test_a_job_whose_outcome_can_not_be_written_is_not_run_twice(tmp_path):
 def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, monkeypatch, caplog):
     """A list was left aside, and the descriptor that says so can't be written."""
     monkeypatch.setattr(
-        "airflow_hive_opt.spark.application.run.restrict", lambda sql, *_: sql + " oh no"
+        "airflow_hive_opt.spark.map_join.texts.restrict", lambda sql, *_: sql + " oh no"
     )
     monkeypatch.setattr("airflow_hive_opt.spark.application.run.without_joins", lambda *_: None)
     write, written = descriptors.write, []
@@ -97,8 +98,8 @@ def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, mon
 
 def test_no_call_after_the_statement_can_fail_the_task(spark, tmp_path, monkeypatch):
     """A retry would write the rows again."""
-    module, ran = "airflow_hive_opt.spark.application.run", []
-    execute, get = run.execute, RuntimeConfig.get
+    module, ran = "airflow_hive_opt.spark.map_join.restricted_run", []
+    execute, get = restricted_run.execute, RuntimeConfig.get
 
     def watched(*arguments):
         answer = execute(*arguments)

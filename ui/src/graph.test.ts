@@ -24,6 +24,7 @@ function scan(change: Partial<Scan>): Scan {
     columns: ["ds"],
     filter: null,
     sources: [SOURCE],
+    indexes: [],
     place: null,
     ...change,
   };

@@ -16,10 +16,12 @@ from airflow_hive_opt.metastores.time_limit import within
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 _Found = TypeVar("_Found")
 NO_PYICEBERG = (
-    "to wait for Iceberg tables, install PyIceberg: pip install 'airflow-hive-opt[iceberg]'"
+    "to wait for Iceberg tables or to index them, install PyIceberg: "
+    "pip install 'airflow-hive-opt[iceberg]'"
 )
 # These metastores store names in lower case. PyIceberg passes them on as they are written.
 _LOWER_CASE = ("hive", "glue")
@@ -61,6 +63,23 @@ class IcebergTables:
         """
         return self._in_time(partial(self._absent, required))
 
+    def load(self, name: str) -> Table:
+        """A table by its name on Spark, which begins with that of the catalog.
+
+        Raises :class:`CatalogError`, also if there is no such table.
+        """
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+
+        def loaded() -> Table:
+            try:
+                return self._table(name)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                raise CatalogError(f"the catalog has no Iceberg table {name}") from None
+            except ValidationError as error:
+                raise _not_understood(name, error) from None
+
+        return self._in_time(loaded)
+
     def _in_time(self, work: Callable[[], _Found]) -> _Found:
         """The result of ``work``, in time; raises :class:`CatalogError`."""
 
@@ -81,11 +100,8 @@ class IcebergTables:
     def _absent(self, required: Required) -> Absent:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
-        name, *identifier = required.table.split(".")
-        if self._properties.get("type") in _LOWER_CASE:
-            identifier = [part.lower() for part in identifier]
         try:
-            table = self._catalog(name).load_table(tuple(identifier))
+            table = self._table(required.table)
             known = self._earlier.get(required)
             if known is not None and known[0] == table.metadata_location:
                 return known[1]
@@ -95,17 +111,18 @@ class IcebergTables:
                 f"the Iceberg table {required.table} is empty" if empty else "",
             )
         except (NoSuchTableError, NoSuchNamespaceError):
-            return Absent(
-                required.tuples,
-                f"the catalog has no Iceberg table {'.'.join(identifier)}",
-            )
+            _, _, name = required.table.partition(".")
+            return Absent(required.tuples, f"the catalog has no Iceberg table {name}")
         except ValidationError as error:
-            raise UnexpectedTableError(
-                f"PyIceberg does not understand the metadata of {required.table}: {_why(error)}. "
-                "Is the table newer than this PyIceberg?"
-            ) from None
+            raise _not_understood(required.table, error) from None
         self._earlier[required] = table.metadata_location, found
         return found
+
+    def _table(self, name: str) -> Table:
+        catalog, *identifier = name.split(".")
+        if self._properties.get("type") in _LOWER_CASE:
+            identifier = [part.lower() for part in identifier]
+        return self._catalog(catalog).load_table(tuple(identifier))
 
     def _catalog(self, name: str) -> Catalog:
         """The catalog. A database of the type ``sql`` has tables by the name of their catalog."""
@@ -121,6 +138,13 @@ class IcebergTables:
         for secret in sorted(set(_secrets(self._properties)), key=len, reverse=True):
             text = text.replace(secret, "***")
         return CatalogError(text if len(text) <= 500 else f"{text[:500]}...")
+
+
+def _not_understood(table: str, error: Exception) -> UnexpectedTableError:
+    return UnexpectedTableError(
+        f"PyIceberg does not understand the metadata of {table}: {_why(error)}. "
+        "Is the table newer than this PyIceberg?"
+    )
 
 
 def _why(error: Exception) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Field = Mapping[str, Any]
+_TIMES = ("year", "month", "day", "hour")
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Layout:
     clustered_by: tuple[str, ...]
     partitioned_by: tuple[str, ...]
     partition_fields: tuple[tuple[str, str], ...]
+    partition_times: tuple[tuple[str, str, str], ...] = ()
 
 
 def layout(
@@ -30,20 +32,34 @@ def layout(
     >>> by_day = {"source-id": 2, "field-id": 1000, "name": "day", "transform": "identity"}
     >>> by_id = {"source-id": 1, "transform": "identity"}
     >>> layout(columns, [[by_day]], [by_day], [by_id])
-    Layout(clustered_by=('day', 'id'), partitioned_by=('day',), partition_fields=(('day', 'day'),))
+    Layout(clustered_by=('day', 'id'), partitioned_by=('day',), \
+partition_fields=(('day', 'day'),), partition_times=())
     >>> layout(columns, [[], [by_day]], [by_day], []).partition_fields
     ()
+    >>> by_month = {**by_day, "name": "day_month", "transform": "month"}
+    >>> layout(columns, [[by_month]], [by_month], []).partition_times
+    (('day', 'day_month', 'month'),)
     """
     # a nested column is not among these, and a name with a dot can't be told from one
     names = {each["id"]: each["name"].lower() for each in columns if "." not in each["name"]}
     partitioned_by = dict.fromkeys(_sources(spec, names))
+    lasting = [
+        each
+        for each in spec
+        if each.get("source-id") in names and all(_has(one, each) for one in specs)
+    ]
     return Layout(
         tuple(dict.fromkeys((*partitioned_by, *_sources(order, names)))),
         tuple(partitioned_by),
         tuple(
             (names[each["source-id"]], each["name"])
-            for each in spec
-            if each.get("source-id") in names and all(_has_values(one, each) for one in specs)
+            for each in lasting
+            if each["transform"] == "identity"
+        ),
+        tuple(
+            (names[each["source-id"]], each["name"], each["transform"])
+            for each in lasting
+            if each["transform"] in _TIMES
         ),
     )
 
@@ -55,11 +71,11 @@ def _sources(fields: Sequence[Field], names: Mapping[int, str]) -> Iterator[str]
             yield name
 
 
-def _has_values(spec: Sequence[Field], field: Field) -> bool:
-    """Whether a spec has the field, with the column's own values."""
+def _has(spec: Sequence[Field], field: Field) -> bool:
+    """Whether a spec has the field, with the same values of the same column."""
     return any(
         each.get("field-id") == field.get("field-id")
         and each.get("source-id") == field.get("source-id")
-        and each["transform"] == "identity"
+        and each["transform"] == field["transform"]
         for each in spec
     )

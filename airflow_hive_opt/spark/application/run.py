@@ -52,20 +52,23 @@ from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
-from airflow_hive_opt.restriction.restrict import restrict, ways_of
+from airflow_hive_opt.restriction.indexed import with_indexes_of
+from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
 from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import written_required
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import index_folder
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
-from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
+from airflow_hive_opt.spark.map_join.restricted_run import run_restricted
+from airflow_hive_opt.spark.map_join.texts import Restricted
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -125,7 +128,7 @@ def _outcome(
     except (ValueError, ImportError) as error:
         return Outcome(Status.REFUSED, in_words(error))
     try:
-        run = Run(session(), job, path, shared, begins)
+        run = Run(session(), job, path, shared, begins, open_path)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
@@ -154,6 +157,7 @@ class Run:
 
     The settings of the job's ``SET`` lines stay set in the session. ``path`` and ``key_sets`` are
     the job's, opened. ``begins`` is told of a statement that writes on a Spark Connect server.
+    ``open_path`` opens the folder of the key indexes.
     """
 
     def __init__(
@@ -163,6 +167,7 @@ class Run:
         path: StoragePath,
         key_sets: StoragePath | None = None,
         begins: Begins = None,
+        open_path: Callable[[str], StoragePath] = UPath,
     ) -> None:
         self._session = session
         self._begins = begins
@@ -170,7 +175,8 @@ class Run:
         self._path = path
         for name, value in job.session_conf.items():
             session.conf.set(name, value)
-        self._catalog = catalog_of(session)
+        self._indexes = index_folder(session, job.index_path, open_path)
+        self._catalog = catalog_of(session, self._indexes)
         self._key_sets = key_sets
         self._clock = Clock()
         # now, because once the statement has run, a failing call may not fail the task
@@ -244,42 +250,44 @@ class Run:
         """
         current = current or descriptor
         self._job.gates.check(current)
-        targets, filters = current.targets, descriptor.row_filters
+        targets, job = current.targets, self._job
         ways = ways_of(targets, self._catalog.is_on_glue)
-        sql = descriptor.statement or self._job.statement
-        restricted = restrict(sql, targets, ways, filters, descriptor.changes)
-        fewest_joins = fewer_joins.text if fewer_joins else restricted
         for scan, way in ways.items():
             told = scan.name, way.value, way.cost
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
-        texts = (fewest_joins, restricted, self._job.statement)
         locations = {target.location for target in targets}
-        claims.begin(self._path, self._job.token, self._application_id)
+        lists = longest_list(descriptor.row_filters)
+        claims.begin(self._path, job.token, self._application_id)
 
-        def report_of(text: str, objection: str | None) -> Report:
+        def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
             """The report of a run of ``text``."""
-            is_own = objection is not None and text not in (fewest_joins, restricted)
-            found = passed_through(self._job, objection or "") if is_own else descriptor
             return replace(
-                self._report(found, path),
-                ways={} if is_own else {scan: way.value for scan, way in ways.items()},
-                eliminated=fewer_joins.scans if fewer_joins and text == fewest_joins else (),
+                self._report(used or passed_through(job, objection or ""), path),
+                ways={scan: way.value for scan, way in ways.items()} if used else {},
+                eliminated=fewer_joins.scans if fewer_joins and text == fewer_joins.text else (),
             )
 
-        def begins(text: str, objection: str | None) -> AbstractContextManager[None]:
-            report = report_of(text, objection)
-            return kept_for_retry(self._session, self._begins, report, text, self._job, self._path)
+        def begins(
+            text: str, objection: str | None, used: Descriptor | None
+        ) -> AbstractContextManager[None]:
+            report = report_of(text, objection, used)
+            return kept_for_retry(self._session, self._begins, report, text, job, self._path)
 
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
             progress(self._session, MAP_JOIN),
-            scanning(self._session, set(ways.values()), locations, longest_list(filters)),
+            scanning(self._session, set(ways.values()), locations, lists),
         ):
-            answer = execute(
-                self._session, texts, self._job.parameters, self._job.show_rows, begins
+            restricted = Restricted(
+                descriptor.statement or job.statement,
+                with_indexes_of(descriptor, current),
+                targets,
+                ways,
+                fewer_joins.text if fewer_joins else None,
             )
+            answer, used = run_restricted(self._session, job, restricted, begins)
         report = replace(
-            report_of(answer.text, answer.objection),
+            report_of(answer.text, answer.objection, used),
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
         )
         for scan in report.eliminated:
@@ -303,9 +311,8 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
-            result = prune_scans(
-                self._session, catalog, job, metastore, plan, hand_over, self._key_sets
-            )
+            folders = self._key_sets, self._indexes
+            result = prune_scans(self._session, catalog, job, metastore, plan, hand_over, *folders)
             answered, keys = result.redundant, result.keys
             found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 _OWN = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("restriction", "local_task", "explain", "spark"),
+    *("key_index", "restriction", "local_task", "explain", "spark"),
 )
 _IN_FRONT = ("sqlglot",)
 _BEHIND = ("fsspec", "upath", "pymetastore", "thrift")

@@ -17,6 +17,8 @@ from airflow_hive_opt.statement.catalog import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.storage import StoragePath
+
 
 class SessionCatalog(Metastore, Protocol):
     """The tables of a session, in its JVM or over Spark Connect; use one for one run.
@@ -55,6 +57,9 @@ class SessionCatalog(Metastore, Protocol):
         """Format (``parquet`` or ``orc``) and location; empty if Spark's own reader is not used."""
 
 
-def catalog_of(session: SparkSession) -> SessionCatalog:
-    """The session's catalog, through its JVM or over Spark Connect; use it for one run."""
-    return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session)
+def catalog_of(session: SparkSession, indexes: StoragePath | None = None) -> SessionCatalog:
+    """The session's catalog, through its JVM or over Spark Connect; use it for one run.
+
+    ``indexes`` is the folder of the key indexes, which are not used over Spark Connect.
+    """
+    return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session, indexes)

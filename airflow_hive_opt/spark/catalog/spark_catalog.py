@@ -47,6 +47,8 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.storage import StoragePath
+
 
 _ALIAS = "__partitions"
 
@@ -57,10 +59,11 @@ class SparkCatalog(ListedPartitions):
     Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
     each table once and lists its names once, so use one instance for one run. The session
     catalog checks for each name that database and table exist. The external catalog below it does
-    not, so this class calls that one, which halves the metastore calls.
+    not, so this class calls that one, which halves the metastore calls. ``indexes`` is the folder
+    of the key indexes.
     """
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, indexes: StoragePath | None = None) -> None:
         super().__init__()
         self._session = session
         self._jvm: Any = session._jvm
@@ -71,7 +74,7 @@ class SparkCatalog(ListedPartitions):
         self._own_names: dict[str, list[str]] = {}
         self._found: dict[str, Any] = {}
         self._fetched: dict[str, Any] = {}
-        self._lake = LakeTables(session)
+        self._lake = LakeTables(session, indexes)
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""

@@ -7,4 +7,6 @@
 - ``described_keys`` says on what the keys of a query depend, for key sets.
 - ``listed_keys`` says when metadata may give keys. ``value_lists``, ``row_filters``, ``row_groups``
   and ``column_samples`` make conditions on columns.
+- ``indexed_files`` makes conditions from key indexes, by ``partition_values``. They hold for the
+  table's ``fixed_snapshots``.
 """

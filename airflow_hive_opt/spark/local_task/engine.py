@@ -21,6 +21,7 @@ from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone
 from airflow_hive_opt.spark.keys.key_set import Keys as SparkKeys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, unique_view
 from airflow_hive_opt.spark.local_task.data_columns import DataColumn
+from airflow_hive_opt.spark.local_task.indexed_files import KeyIndexLookup
 from airflow_hive_opt.spark.local_task.lake_scans import LakeScan
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
 from airflow_hive_opt.statement.identifiers import quote
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.descriptor import Target
     from airflow_hive_opt.documents.job import KeyBounds
+    from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.local_task.context import LocalTaskContext
     from airflow_hive_opt.pruning.plan import Plan
     from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
@@ -135,16 +137,23 @@ class SparkEngine:
 class SparkScans:
     """The :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans` of one session.
 
-    ``catalog`` gives the location of files.
+    ``catalog`` gives the location of files, ``indexes`` is the folder of the key indexes.
     """
 
-    def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
+    def __init__(
+        self, session: SparkSession, catalog: SessionCatalog, indexes: Optional[StoragePath] = None
+    ) -> None:
         self._session = session
         self._catalog = catalog
+        self._indexes = indexes
 
     def lake_scan(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> LakeScan:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
-        return LakeScan(context, self._session, decision, plan)
+        lookup = None
+        if self._indexes is not None:
+            runs = context.runs_without_index(decision)
+            lookup = KeyIndexLookup(self._session, self._catalog, self._indexes, plan, runs)
+        return LakeScan(context, self._session, decision, plan, lookup)
 
     def data_column(
         self, context: LocalTaskContext, predicate: KeyPredicate, target: Optional[Target]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.local_task.changes import merged_into
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
@@ -18,11 +20,14 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.lakes.formats import named
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
-from airflow_hive_opt.spark.local_task.value_lists import value_filters
+from airflow_hive_opt.spark.local_task.fixed_snapshots import is_target
+from airflow_hive_opt.spark.local_task.indexed_files import Indexed, KeyIndexLookup
+from airflow_hive_opt.spark.local_task.value_lists import ValueFilter, value_filters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log = logging.getLogger(__name__)
 FEW_FILES = 100
 """With so few files a condition costs nothing, and other writers conflict less with MERGE."""
 
@@ -31,12 +36,18 @@ class LakeScan:
     """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by its files."""
 
     def __init__(
-        self, context: LocalTaskContext, session: SparkSession, decision: ScanDecision, plan: Plan
+        self,
+        context: LocalTaskContext,
+        session: SparkSession,
+        decision: ScanDecision,
+        plan: Plan,
+        lookup: KeyIndexLookup | None = None,
     ) -> None:
         self._context = context
         self._session = session
         self._decision = decision
         self._plan = plan
+        self._lookup = lookup
 
     def key_sources(self) -> Sequence[KeySource]:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan`."""
@@ -45,13 +56,22 @@ class LakeScan:
     def entry(self) -> Entry:
         """The conditions on the scan and the files that they leave, or why it has none."""
         found = self._restriction()
-        filters, files = ((), None) if isinstance(found, Reason) else found
         reason = found if isinstance(found, Reason) else Reason.RESTRICTED
         skipped = self._context.skipped_keys(self._decision, reason, reason in FOR_NOTHING)
         decision = Decision(self._decision.scan, reason, reason.sentence, skipped)
-        return Entry(decision, filters=filters, files=files)
+        if isinstance(found, Reason):
+            return Entry(decision)
+        filters, indexed, files = found
+        return Entry(
+            decision,
+            filters=filters,
+            files=files,
+            index_filters=indexed.filters,
+            index_uses=indexed.uses,
+            held_scans=indexed.held,
+        )
 
-    def _restriction(self) -> tuple[tuple[RowFilter, ...], PlannedFiles] | Reason:
+    def _restriction(self) -> tuple[tuple[RowFilter, ...], Indexed, PlannedFiles] | Reason:
         decision, context = self._decision, self._context
         format_ = named(self._session, decision.table.provider)
         if context.skips_keys(decision):
@@ -64,18 +84,47 @@ class LakeScan:
                 self._ends_of,
                 partial(format_.most_values, self._session),
                 merged,
+                self._listed(),
             )
         except context.engine.failures as error:
             return context.failed(f"{decision.scan.name} can't be restricted", error)
         if isinstance(filters, Reason):
             return filters
+        own = tuple(each.row_filter for each in filters)
+        indexed = self._indexed(filters)
         relation = decision.relation
         assert relation is not None, "a pruned decision"
         names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
-        conditions = [(names[each.column], each) for each in filters]
+        conditions = [(names[each.column], each) for each in (*own, *indexed.conditions)]
         expression = format_.expression(decision.table, conditions)
-        planned = counted(self._session, PlannedFiles(decision.scan, expression))
-        return _why_for_nothing(planned) or (filters, planned)
+        alone = None
+        if indexed.conditions:
+            alone = format_.expression(decision.table, conditions[: len(own)])
+        planned = counted(
+            self._session, PlannedFiles(decision.scan, expression, without_index=alone)
+        )
+        return _why_for_nothing(planned) or (own, indexed, planned)
+
+    def _listed(self) -> tuple[str, ...]:
+        """The columns whose keys must be a list: UPDATE and DELETE keep to it."""
+        relation, row_level = self._decision.relation, self._plan.row_level
+        if self._lookup is None or relation is None or not is_target(self._plan, relation):
+            return ()
+        if row_level is None or row_level.source is not None:
+            return ()
+        return self._decision.table.indexed
+
+    def _indexed(self, filters: Sequence[ValueFilter]) -> Indexed:
+        """What the key indexes give; after an error, nothing."""
+        if self._lookup is None:
+            return Indexed()
+        try:
+            return self._lookup.indexed(self._decision, filters)
+        except self._context.engine.failures as error:
+            log.warning(
+                "the key indexes of %s are not used: %s", self._decision.table.name, in_words(error)
+            )
+            return Indexed()
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:
         """The source's keys, unless partitions added before the map join may bring more keys."""

@@ -17,6 +17,7 @@ def row_filter_on(
     source: SourceKeys,
     guard: str | None = None,
     guarded: tuple[str, ...] = (),
+    or_null: bool = False,
 ) -> RowFilter:
     """The entry for ``relation``; the other arguments are those of :class:`RowFilter`."""
     return RowFilter(
@@ -30,4 +31,5 @@ def row_filter_on(
         source,
         guard,
         guarded,
+        or_null,
     )

@@ -29,11 +29,12 @@ def prune_scans(
     plan: Plan,
     hand_over: bool,
     key_sets: StoragePath | None,
+    indexes: StoragePath | None = None,
 ) -> LocalTaskResult:
     """Collects the keys of the plan's scans and finds the partitions or files that match.
 
     ``key_sets`` is the folder of the job's key set. ``hand_over`` says that another application
-    runs the map join.
+    runs the map join. ``indexes`` is the folder of the key indexes.
     """
     shared = None
     if key_sets is not None:
@@ -43,8 +44,8 @@ def prune_scans(
         metastore,
         catalog.is_on_glue,
         job.parameters,
-        EarlierRuns(job.skipped_keys),
+        EarlierRuns(job.skipped_keys, job.skipped_indexes),
         hand_over,
         shared,
     )
-    return run_local_task(context, plan, SparkScans(session, catalog))
+    return run_local_task(context, plan, SparkScans(session, catalog, indexes))

@@ -80,7 +80,7 @@ def hold(
         free.update(dict.fromkeys(ids, "the statement with its version can't be parsed"))
     for name in names or ():
         table = catalog.table(name)
-        if table is None or _is_view(table):
+        if table is None or is_view(table):
             free.update(dict.fromkeys(ids, f"the statement reads the view {name}"))
         elif table.name in ids:
             free[table.name] = "the statement reads the table at a place that can't name a version"
@@ -128,15 +128,15 @@ def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
         if decision.pruned and decision.table.name == found.table:
             return "keys also restrict the table's scan"
     target = plan.row_level.target if plan.row_level else None
-    scans = {each.reference: each.table.name for each in _relations(plan)}
+    scans = {each.reference: each.table.name for each in relations(plan)}
     if target is not None and scans.get(target) == found.table:
         return "the statement changes the table"
-    if not best_effort(partial(_has_same_columns, session, found)):
+    if not best_effort(partial(has_same_columns, session, found)):
         return "the table's columns have changed since its last snapshot"
     return None
 
 
-def _has_same_columns(session: SparkSession, found: Snapshot) -> bool:
+def has_same_columns(session: SparkSession, found: Snapshot) -> bool:
     """Whether reading the snapshot by its number gives the columns that the table has now."""
     loaded = load(session, Place.of(found.table))
     format_ = loaded_format(session, loaded)
@@ -146,7 +146,7 @@ def _has_same_columns(session: SparkSession, found: Snapshot) -> bool:
 def _at_snapshots(session: SparkSession, plan: Plan, ids: Mapping[str, str]) -> str:
     scans = {
         relation.reference: relation
-        for relation in _relations(plan)
+        for relation in relations(plan)
         if relation.table.name in ids and relation.restrictable
     }
     edits = [
@@ -181,7 +181,8 @@ def _key_tables(catalog: Catalog, plan: Plan) -> Iterator[Table]:
                     yield table
 
 
-def _is_view(table: Table) -> bool:
+def is_view(table: Table) -> bool:
+    """Whether the catalog describes a view."""
     return table.location is None and not table.provider
 
 
@@ -189,10 +190,11 @@ def _lake_tables(plan: Plan) -> Iterator[Table]:
     for operator in _operators(plan):
         if isinstance(operator, PassedThrough):
             yield from (each for each in operator.relation.tables if each.provider)
-    yield from (each.table for each in _relations(plan) if each.table.provider)
+    yield from (each.table for each in relations(plan) if each.table.provider)
 
 
-def _relations(plan: Plan) -> Iterator[TableRelation]:
+def relations(plan: Plan) -> Iterator[TableRelation]:
+    """The tables and views that the plan scans."""
     for operator in _operators(plan):
         if isinstance(operator, TableScan):
             yield operator.relation

@@ -6,8 +6,10 @@ value with the lowest and highest value of each file. Many keys therefore become
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from datetime import date
+from typing import Optional
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.local_task.engine import Keys
@@ -16,16 +18,35 @@ from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_ends import Bound, Range
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
-from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
 MOST_RANGES = 100
+MOST_LISTED = 10_000
+"""A statement with a longer list takes Spark seconds to read."""
 _SHORT = 200  # a list up to this length is as good as the ranges of its values
 # Spark puts it in place of bytes that are no UTF-8, so that different values have the same text.
 _REPLACEMENT = "\ufffd"
 # The source's column that a column of the scan equals, and its values.
 _Equal = tuple[KeySource, int, list[Range]]
+
+
+@dataclass(frozen=True)
+class ValueFilter:
+    """A condition on a ``column`` of the scanned table, and the keys from which it was made.
+
+    ``keys`` is ``None`` if only their lowest and highest value is known.
+    """
+
+    column: str
+    row_filter: RowFilter
+    keys: Optional[tuple[Bound, ...]]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the condition is the list of all keys."""
+        return self.keys is not None and not self.row_filter.is_range
 
 
 def value_filters(
@@ -34,14 +55,15 @@ def value_filters(
     ends_of: Callable[[KeySource], Sequence[Range | None]],
     most_values: Callable[[Table, str], int],
     merged: str | None = None,
-) -> tuple[RowFilter, ...] | Reason:
+    listed: Container[str] = (),
+) -> tuple[ValueFilter, ...] | Reason:
     """The conditions on the scan, one for each restricted column, or why there are none.
 
     ``keys_of`` collects the keys of a source. If they are too many, ``ends_of`` gives the lowest
     and highest value of each of its columns. ``most_values`` says how many values of a column may
     be a list. ``merged`` is the alias of MERGE's source if the scan
-    is its target. A scan with several alternatives reads the values of all of them. Raises Spark's
-    errors.
+    is its target. Up to :data:`MOST_LISTED` keys of the columns in ``listed`` are a list in any
+    case. A scan with several alternatives reads the values of all of them. Raises Spark's errors.
     """
     relation = decision.relation
     if relation is None:
@@ -50,13 +72,14 @@ def value_filters(
     failures: list[Reason] = []
     found = [_equalities(each, keys_of, ends_of, types, failures) for each in decision.alternatives]
     filters = [
-        _row_filter(
+        _value_filter(
             relation,
             name,
-            column.type,
+            column,
             [each[column.name] for each in found],
             most_values(decision.table, column.name),
             merged,
+            column.name in listed,
         )
         for name, column in relation.table.visible_pruning_columns
         if all(column.name in each for each in found)
@@ -86,16 +109,15 @@ def _equalities(
                 values = None if (both := ends[at]) is None else [both]
             else:
                 values = _values(keys, at, types[column])
-            if values is None or any(
-                _is_replaced(low) or _is_replaced(high) for low, high in values
-            ):
+            if values is None or any(is_replaced(low) or is_replaced(high) for low, high in values):
                 failures.append(Reason.TYPE_NOT_COMPARABLE)
             elif column not in found or len(values) < len(found[column][2]):
                 found[column] = source, at, values
     return found
 
 
-def _is_replaced(value: Bound) -> bool:
+def is_replaced(value: Bound) -> bool:
+    """Whether a text may stand for other bytes."""
     return isinstance(value, str) and _REPLACEMENT in value
 
 
@@ -105,16 +127,21 @@ def _values(keys: Keys, at: int, type_: str) -> list[Range] | None:
     return None if found is None else [(value, value) for value in found]
 
 
-def _row_filter(
+def _value_filter(
     relation: TableRelation,
     name: str,
-    type_: str,
+    column: Column,
     equal: Sequence[_Equal],
     most_values: int,
     merged: str | None,
-) -> RowFilter:
+    listed: bool,
+) -> ValueFilter:
+    type_ = column.type
     values = sorted({range_ for each in equal for range_ in each[2]})
+    keys = tuple(low for low, _ in values) if all(low == high for low, high in values) else None
     is_range = _becomes_ranges(values, most_values)
+    if listed and keys is not None and most_values > 1 and len(keys) <= MOST_LISTED:
+        is_range = False
     ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]
     sources = dict.fromkeys(each[0].name for each in equal)
@@ -123,7 +150,7 @@ def _row_filter(
     asked = [*source.asked_sql, *(f"{each} IS NOT NULL" for each in names)]
     if bits := INTEGER_BITS.get(type_):  # a larger key equals nothing, so it is not listed
         asked.append(f"{names[at]} BETWEEN {-(1 << bits - 1)} AND {(1 << bits - 1) - 1}")
-    return row_filter_on(
+    row_filter = row_filter_on(
         relation,
         name,
         type_,
@@ -133,6 +160,7 @@ def _row_filter(
         guard=names[at] if guarded else None,
         guarded=tuple(asked) if guarded else (),
     )
+    return ValueFilter(column.name, row_filter, keys)
 
 
 def _becomes_ranges(values: Sequence[Range], most_values: int) -> bool:

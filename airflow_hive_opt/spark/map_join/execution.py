@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
+from airflow_hive_opt.spark.map_join.branch import NotPublished
 from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
@@ -66,14 +67,17 @@ def execute(
     parameters: Parameters,
     show_rows: int,
     begins: Begins = lambda *_: nullcontext(),
+    by_index: Container[str] = (),
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
 
     All texts have the same result. The most restricted text comes first, the user's own text last.
     Once a text that writes has begun to run, no other text is tried: Spark raises an
     ``AnalysisException`` also if the metastore fails after the files are committed. The exception
-    is a MERGE whose source has changed: it fails while it reads, and commits once at its end.
-    ``begins`` makes the block in which a text runs that writes.
+    is a MERGE whose source has changed: it fails while it reads, and commits once at its end. So is
+    a text that ran on a branch which could not be published. ``begins`` makes the block in which a
+    text runs that writes. If a text of ``by_index`` can't be planned, the next one is tried
+    whatever the error is: it names a branch or a snapshot, which a catalog may refuse in any way.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -82,7 +86,7 @@ def execute(
         try:
             run = prepare(session, text, parameters, show_rows)
         except (PySparkException, Py4JJavaError) as error:
-            if not _refuses(error):
+            if text not in by_index and not _refuses(error):
                 raise
             objection = in_words(error)
             log.warning(
@@ -93,6 +97,9 @@ def execute(
         try:
             with begins(text, objection):
                 return Answer(text, *run(), objection)
+        except NotPublished as why:
+            objection = str(why)
+            log.warning("%s, so the statement runs again without the key index", objection)
         except (PySparkException, Py4JJavaError) as error:
             if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
                 raise

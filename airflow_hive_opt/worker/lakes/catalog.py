@@ -160,12 +160,7 @@ class StatementTables:
         from airflow_hive_opt.worker.lakes import iceberg
 
         self._check_branch()
-        table = self.metastore.table(own_name)
-        storage = None if table is None else self.metastore.storage(table)
-        location = None if storage is None else storage.parameters.get("metadata_location")
-        if table is None or table.provider != ICEBERG or not location:
-            raise Unanswered(f"{name} is no Iceberg table of the metastore")
-        return iceberg.at_metadata(name, location, self.open_path)
+        return iceberg.in_metastore(name, own_name, self.metastore, self.open_path)
 
 
 def _check_installed(format_: str, name: str) -> None:

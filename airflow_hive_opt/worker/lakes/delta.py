@@ -41,7 +41,7 @@ class DeltaTable:
     """A :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.
 
     ``files`` are the data files with their partitions' values, ``columns`` those of the table in
-    its order. ``log`` has the place of the log and the digest of its files. ``table_id`` is another
+    its order. ``log`` has the place of the log and the digest of its files. ``uuid`` is another
     one for a table that is made again in the same folder.
     """
 
@@ -51,7 +51,7 @@ class DeltaTable:
     partitioned_by: tuple[str, ...]
     files: tuple[tuple[DataFile, tuple[str | None, ...]], ...]
     log: tuple[str, str]
-    table_id: str
+    uuid: str
     open_path: Callable[[str], StoragePath]
 
     @property
@@ -68,7 +68,7 @@ class DeltaTable:
 
     def state(self) -> LakeState:
         """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
-        facts = {"log": digest_of(self.log), "table ID": self.table_id}
+        facts = {"log": digest_of(self.log), "table ID": self.uuid}
         return LakeState(facts, folders=(self.log,))
 
     def read(self, names: Sequence[str], most_bytes: int) -> LakeRows:
@@ -110,7 +110,7 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
         found.partitioned_by,
         files,
         (log, digest),
-        found.table_id,
+        found.uuid,
         open_path,
     )
 
@@ -122,7 +122,7 @@ class _Log:
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...]
     files: tuple[tuple[str, int, tuple[str | None, ...]], ...]
-    table_id: str
+    uuid: str
 
 
 def _copy(files: Sequence[DataFile], folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE, normal
 from airflow_hive_opt.metastores.iceberg.layout import layout
+from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.worker.files.columns import arrow_type
@@ -51,6 +52,21 @@ def at_metadata(name: str, location: str, open_path: Callable[[str], StoragePath
         raise Unanswered(f"can't read {location} of {name}: {error}") from error
     loaded = StaticTable((name,), metadata, location, io, NoopCatalog(name))
     return IcebergTable(name, loaded)
+
+
+def in_metastore(
+    name: str, own_name: str, metastore: Remote, open_path: Callable[[str], StoragePath]
+) -> IcebergTable:
+    """The table whose entry in the metastore names its current metadata.
+
+    ``own_name`` is the table's name in the metastore. Raises ``Unanswered`` and ``MetastoreError``.
+    """
+    table = metastore.table(own_name)
+    storage = None if table is None else metastore.storage(table)
+    location = None if storage is None else storage.parameters.get("metadata_location")
+    if table is None or table.provider != ICEBERG or not location:
+        raise Unanswered(f"{name} is no Iceberg table of the metastore")
+    return at_metadata(name, location, open_path)
 
 
 def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -> IcebergTable:
@@ -140,6 +156,11 @@ class IcebergTable:
             clustered_by=own.clustered_by,
             partitioned_by=own.partitioned_by,
         )
+
+    @property
+    def uuid(self) -> str:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
+        return str(self.loaded.metadata.table_uuid)
 
     def state(self) -> LakeState:
         """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.

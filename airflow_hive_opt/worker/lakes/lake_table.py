@@ -45,6 +45,10 @@ class LakeTable(Protocol):
     def described(self) -> Table:
         """The table as the planner sees it."""
 
+    @property
+    def uuid(self) -> str:
+        """The table's own ID, which another table of its name does not have."""
+
     def state(self) -> LakeState:
         """What differs once another task would read other rows."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from upath import UPath
 
 from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.worker.unanswered import Unanswered
+from tests.lakes.iceberg.indexes import build_index
 from tests.spark.test_bound_names import drop_database
 from tests.worker.lakes import EVALUATED, ROWS, keys_of
 from tests.worker.tasks import Tasks, hand_over, values_of, worker_job
@@ -285,6 +287,21 @@ def test_a_big_iceberg_table_is_left_to_spark(tasks, conf, made):
     made(f"CREATE TABLE {{t}} USING iceberg PARTITIONED BY (i) AS {ROWS.format(2)}")
     sql = "SELECT k.s FROM lake.small.t k JOIN small.fact f ON f.p = k.i AND f.v < 3"
     assert "is a table of iceberg" in why(worker_job(tasks, sql), conf=conf)
+
+
+def test_only_a_table_with_a_key_index_leaves_the_statement_to_spark(
+    tasks, conf, session, made, tmp_path
+):
+    table = made(f"CREATE TABLE {{t}} USING iceberg PARTITIONED BY (b) AS {ROWS.format(9)}")
+    options = {"index_path": str(tmp_path / "indexes"), "conf": {**conf, **SESSION}}
+    assert hand_over(tasks, JOIN.format(table), **options).reader == "worker"
+    session.sql(f"CREATE TABLE lake.small.other USING iceberg AS {ROWS.format(2)}")
+    build_index(session, UPath(tmp_path / "indexes"), "lake.small.other", "i")
+    session.sql("DROP TABLE lake.small.other PURGE")
+    assert hand_over(tasks, JOIN.format(table), **options).reader == "worker"
+    build_index(session, UPath(tmp_path / "indexes"), table, "i")
+    job = worker_job(tasks, JOIN.format(table), index_path=options["index_path"])
+    assert "lake.small.t has a key index" in why(job, conf=conf)
 
 
 def test_a_task_that_holds_snapshots_is_left_to_spark(tasks, conf, made):

@@ -29,6 +29,19 @@ export interface Place {
   column: number;
 }
 
+/** What the run did with the key index of a scan's column; the sentence explains the code. */
+export interface IndexUse {
+  column: string;
+  code: string;
+  sentence: string;
+  why: string;
+  /** the data files that hold the keys, or that the index does not cover; null if it was not asked */
+  files: number | null;
+  /** those of them that the index does not cover */
+  unknown: number | null;
+  total_files: number | null;
+}
+
 /**
  * One scan of a partitioned table. `kept` and `total` are null for a scan that is not pruned. A table that
  * keeps its own list of files has `files` and `total_files` instead.
@@ -53,6 +66,7 @@ export interface Scan {
   columns: string[];
   filter: string | null;
   sources: Source[];
+  indexes: IndexUse[];
   place: Place | null;
 }
 

@@ -1,4 +1,4 @@
-import type { Scan, TableRead } from "../api/types";
+import type { IndexUse, Scan, TableRead } from "../api/types";
 import { bytes, count, counted, prunedPercent } from "../format";
 import { isNamedBy, isPlanned, isPruned, isRestricted } from "../statement";
 import { Advice } from "./Advice";
@@ -27,6 +27,11 @@ export function ScanList({ scans, reads }: Props) {
             <KeptBar kept={scan.kept ?? scan.files} total={scan.total ?? scan.total_files} />
           )}
           <Outcome scan={scan} read={readOf(scan, scans, reads)} />
+          {scan.indexes.map((use) => (
+            <p key={use.column} className="muted">
+              {indexInWords(use)}
+            </p>
+          ))}
           <ScanDetails scan={scan} />
         </li>
       ))}
@@ -75,6 +80,14 @@ function Outcome({ scan, read }: { scan: Scan; read: TableRead | null }) {
 function readOf(scan: Scan, scans: Scan[], reads: TableRead[]): TableRead | null {
   if (scans.filter((other) => other.table === scan.table).length !== 1) return null;
   return reads.find((read) => read.table === scan.table) ?? null;
+}
+
+function indexInWords(use: IndexUse): string {
+  const index = `Key index of ${use.column}`;
+  if (use.files === null) return `${index}, ${use.code}: ${use.sentence}${use.why && `: ${use.why}`}`;
+  const unknown = use.unknown ? `, ${count(use.unknown)} of them not in the index` : "";
+  const files = `${count(use.files)} of ${counted(use.total_files ?? use.files, "file")} hold the keys${unknown}`;
+  return use.code === "USED" ? `${index}: ${files}` : `${index}, ${use.code}: ${use.sentence}; ${files}`;
 }
 
 function readInWords(read: TableRead): string {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
     """``found`` with the numbers that there are now; they are ``None`` if they are not known."""
-    unknown = PlannedFiles(found.scan, found.expression)
+    unknown = PlannedFiles(found.scan, found.expression, without_index=found.without_index)
     return best_effort(lambda: _counted(session, found)) or unknown
 
 

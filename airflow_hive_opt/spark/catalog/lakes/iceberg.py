@@ -58,6 +58,7 @@ class Iceberg:
         snapshot = iceberg.currentSnapshot()
         size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
         layout = layout_of(session._jvm, iceberg)
+        is_version = _is_a_version(place, loaded)
         return replace(
             table,
             total_bytes=UNKNOWN_SIZE if size is None else int(size),
@@ -65,7 +66,8 @@ class Iceberg:
             clustered_by=layout.clustered_by,
             partitioned_by=layout.partitioned_by,
             bounded=tuple(column.name for column in table.columns),
-            partition_fields=() if _is_a_version(place, loaded) else layout.partition_fields,
+            partition_fields=() if is_version else layout.partition_fields,
+            partition_times=() if is_version else layout.partition_times,
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002

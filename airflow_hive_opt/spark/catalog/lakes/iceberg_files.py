@@ -29,6 +29,14 @@ def expression_of(filters: Sequence[tuple[str, RowFilter]]) -> str:
 
 
 def _condition(column: str, found: RowFilter) -> object:
+    condition = _has_value(column, found)
+    if not found.or_null:
+        return condition
+    null = {"type": "is-null", "term": column}
+    return null if condition is False else _combined("or", [null, condition])
+
+
+def _has_value(column: str, found: RowFilter) -> object:
     whole = found.type in INTEGER_BITS or found.type == TIMESTAMP
     values = [int(text) if whole else text for text in found.values]
     if not values:

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.lakes.formats import entry_format, is_path, loaded_format
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import with_indexes
 from airflow_hive_opt.spark.catalog.lakes.loading import columns_and_location, load
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND
@@ -19,12 +20,18 @@ from airflow_hive_opt.statement.catalog import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.storage import StoragePath
+
 
 class LakeTables:
-    """The tables of all catalogs except the session catalog; looks up each table once."""
+    """The tables of all catalogs except the session catalog; looks up each table once.
 
-    def __init__(self, session: SparkSession) -> None:
+    ``indexes`` is the folder of the key indexes.
+    """
+
+    def __init__(self, session: SparkSession, indexes: StoragePath | None = None) -> None:
         self._session = session
+        self._indexes = indexes
         self._tables: dict[Place, Table | None] = {}
         self._registered: dict[str, bool] = {}
         self._current = str(session.catalog.currentCatalog())
@@ -91,7 +98,11 @@ class LakeTables:
 
     def _look_up(self, place: Place) -> Table | None:
         try:
-            return _described(self._session, place, load(self._session, place))
+            loaded = load(self._session, place)
+            found = _described(self._session, place, loaded)
+            if found is None or self._indexes is None:
+                return found
+            return with_indexes(self._session, found, loaded, self._indexes)
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None

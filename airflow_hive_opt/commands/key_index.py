@@ -1,0 +1,123 @@
+"""``airflow-hive-opt key-index``: builds the index of a table's key column, or checks it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.commands.arguments import FAILED, UsageError, add_verbose, pairs
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the subparsers."""
+    command = commands.add_parser("key-index", help="build or check the index of a key column")
+    kinds = command.add_subparsers(required=True, metavar="COMMAND")
+    build = kinds.add_parser("build", help="build an index, or bring it up to date")
+    _add_table(build)
+    build.add_argument("--rebuild", action="store_true", help="read all data files again")
+    build.set_defaults(run=_build)
+    check = kinds.add_parser(
+        "check", help="compare an index, or what a run has left out by it, with the table's rows"
+    )
+    _add_table(check)
+    check.add_argument(
+        "--descriptor", metavar="PATH", help="check also what this run has left out: a file or URI"
+    )
+    check.set_defaults(run=_check)
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "table", help="its name on Spark, with the catalog's, or its folder in a Hadoop catalog"
+    )
+    command.add_argument("column", help="the key column")
+    command.add_argument(
+        "--index-path", required=True, metavar="PATH", help="the index_path: a folder or URI"
+    )
+    command.add_argument(
+        "--property",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a property of the catalog, as PyIceberg names it (default: PyIceberg's own "
+        "configuration)",
+    )
+    add_verbose(command)
+
+
+def _build(options: argparse.Namespace) -> int:
+    from upath import UPath
+
+    from airflow_hive_opt.documents.storage import DescriptorError
+    from airflow_hive_opt.key_index.building import build
+    from airflow_hive_opt.key_index.iceberg import IcebergColumn
+    from airflow_hive_opt.key_index.indexed_column import IndexingError, NotIndexable
+
+    table = _table(options)
+    try:
+        column = IcebergColumn(table, options.table, options.column)
+        built = build(UPath(options.index_path), column, options.rebuild)
+    except NotIndexable as error:
+        raise UsageError(str(error)) from error
+    except (IndexingError, DescriptorError, ValueError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    if column.why_unused:
+        print(f"warning: {column.why_unused}", file=sys.stderr)
+    print(json.dumps(built.summary(), indent=1))
+    print(built.headline(options.table, options.column), file=sys.stderr)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from upath import UPath
+
+    from airflow_hive_opt.key_index.checker import (
+        NotCheckedError,
+        problems_of_descriptor,
+        problems_of_index,
+    )
+
+    table = _table(options)
+    try:
+        problems = problems_of_index(table, options.column, UPath(options.index_path))
+        if options.descriptor is not None:
+            path = UPath(options.descriptor)
+            problems += problems_of_descriptor(table, options.column, path)
+    except NotCheckedError as error:
+        raise UsageError(str(error)) from error
+    except Exception as error:  # noqa: BLE001 - of PyArrow, of PyIceberg, of the storage
+        print(f"error: nothing is proved: {error}", file=sys.stderr)
+        return FAILED
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} problems", file=sys.stderr)
+    return FAILED if problems else 0
+
+
+def _table(options: argparse.Namespace) -> Table:
+    """The table at its current snapshot; raises :class:`UsageError`."""
+    from upath import UPath
+
+    from airflow_hive_opt.documents.storage import fsspec_uri
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import CatalogError
+    from airflow_hive_opt.worker.unanswered import Unanswered
+
+    properties = pairs(options.property)
+    try:
+        client = IcebergTables(properties)
+        if "/" not in options.table:
+            return client.load(options.table)
+        from airflow_hive_opt.worker.lakes import iceberg
+
+        folder = options.table.rstrip("/")
+        found = iceberg.in_folder(options.table, folder, lambda uri: UPath(fsspec_uri(uri)))
+        return found.loaded
+    except (CatalogError, Unanswered) as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,106 @@
+"""The one snapshot of a table that conditions by a key index are true for, and how to keep to it.
+
+A query reads the table at this snapshot wherever it reads it. A statement that changes rows of the
+table runs on a branch that begins there (:mod:`~airflow_hive_opt.spark.map_join.branch`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Union
+
+from airflow_hive_opt.documents.best_effort import best_effort
+from airflow_hive_opt.documents.indexed_scans import HeldScan
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.query import TableRelation
+from airflow_hive_opt.restriction.restrict import restrict
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
+from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
+from airflow_hive_opt.spark.local_task.snapshots import (
+    current,
+    has_same_columns,
+    is_view,
+    relations,
+)
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.tables import references
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WAP_ID = "spark.wap.id"
+_WAP_PROPERTY = "write.wap.enabled"
+
+
+@dataclass(frozen=True)
+class FixedSnapshot:
+    """The snapshot of a table at which a statement reads it.
+
+    ``held`` are its scans, which must read the snapshot; empty if the statement changes the table.
+    """
+
+    snapshot: str
+    held: tuple[HeldScan, ...]
+
+
+def fixed_snapshot(
+    session: SparkSession, catalog: Catalog, plan: Plan, relation: TableRelation
+) -> Union[FixedSnapshot, str]:
+    """The snapshot of the table of ``relation``, or why there is none; raises Spark's errors."""
+    if not reads_current_metadata(session):
+        return "the session has cached rows, or reads a branch"
+    table = relation.table
+    found = current(session, table.name)
+    if found is None:
+        return f"{table.name} has no current snapshot, or its name is that of a version"
+    if not best_effort(partial(has_same_columns, session, found)):
+        return "the table's columns have changed since its last snapshot"
+    if is_target(plan, relation):
+        why = _why_no_branch(session, catalog, plan, table.name)
+        return why or FixedSnapshot(found.snapshot, ())
+    written = (plan.target or "").replace("`", "").rpartition(".")[2]
+    if written == table.short_name.lower():
+        return "the statement also writes the table"
+    scans = {
+        each.reference: HeldScan(each.scan, each.text, each.aliased, found.snapshot)
+        for each in relations(plan)
+        if each.table.name == table.name and each.restrictable
+    }
+    held = tuple(scans.values())
+    why = _why_read_now(catalog, restrict(plan.sql, (), {}, held=held), table.name, 0)
+    return why or FixedSnapshot(found.snapshot, held)
+
+
+def is_target(plan: Plan, relation: TableRelation) -> bool:
+    """Whether the statement changes rows of the relation."""
+    return plan.row_level is not None and plan.row_level.target == relation.reference
+
+
+def _why_no_branch(session: SparkSession, catalog: Catalog, plan: Plan, name: str) -> str | None:
+    """Why the statement can't run on a branch of the table that it changes."""
+    place = Place.of(name)
+    if place.catalog == SESSION_CATALOG:
+        return "Spark's session catalog can't name a branch"
+    if session.conf.get(_WAP_ID, None):
+        return f"{_WAP_ID} is set"
+    properties = load(session, place).properties()
+    if str(properties.get(_WAP_PROPERTY)).lower() == "true":
+        return f"{_WAP_PROPERTY} is true"
+    return _why_read_now(catalog, plan.sql, name, 1)
+
+
+def _why_read_now(catalog: Catalog, sql: str, name: str, most: int) -> str | None:
+    """Why ``sql`` may read the table ``name`` without a version at more than ``most`` places."""
+    try:
+        names = [each.name for each in references(sql) if not each.versioned]
+    except (PlanError, RecursionError):
+        return "the statement with its version can't be parsed"
+    for each in names:
+        table = catalog.table(each)
+        if table is None or is_view(table):
+            return f"the statement reads the view {each}"
+        most -= table.name == name
+    return None if most >= 0 else "the statement reads the table at a place that can't be held"

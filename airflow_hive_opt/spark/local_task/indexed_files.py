@@ -1,0 +1,262 @@
+"""Turns keys of a column with a key index into conditions on the table's partition columns.
+
+The index says which data files of one snapshot hold the keys. A file that it does not cover may
+hold any key. The values of these files' partitions become one condition for each partition column.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Optional, Union
+
+from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.key_index.lookup import FoundFiles, files_holding
+from airflow_hive_opt.key_index.manifest import read_index
+from airflow_hive_opt.local_task.earlier_runs import is_for_nothing
+from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.query import TableRelation
+from airflow_hive_opt.spark.catalog.lakes.formats import named
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import field_ids, table_uuid
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
+from airflow_hive_opt.spark.local_task.fixed_snapshots import (
+    FixedSnapshot,
+    fixed_snapshot,
+    is_target,
+)
+from airflow_hive_opt.spark.local_task.partition_values import PartitionField, partition_fields
+from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.identifiers import quote_table
+from airflow_hive_opt.statement.types import family
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.documents.storage import StoragePath
+
+log = logging.getLogger(__name__)
+_Values = tuple[Optional[str], ...]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What key indexes give for one scan: see the fields of the descriptor."""
+
+    filters: tuple[RowFilter, ...] = ()
+    uses: tuple[IndexUse, ...] = ()
+    held: tuple[HeldScan, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[RowFilter, ...]:
+        """The filters that are conditions on the scan."""
+        return tuple(each for each in self.filters if not each.guards_only)
+
+
+class KeyIndexLookup:
+    """The lookups of one scan's keys in the key indexes of ``folder``.
+
+    ``runs_without`` is the number of runs in a row that must not change the scan's table by an
+    index; ``None`` if this run may.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        catalog: Catalog,
+        folder: StoragePath,
+        plan: Plan,
+        runs_without: Optional[int] = None,
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._folder = folder
+        self._plan = plan
+        self._runs_without = runs_without
+
+    def indexed(self, decision: ScanDecision, found: Sequence[ValueFilter]) -> Indexed:
+        """The conditions by the indexes of the scan's columns; raises Spark's errors.
+
+        ``found`` are the scan's conditions by its keys.
+        """
+        relation = decision.relation
+        candidates = [each for each in found if each.column in decision.table.indexed]
+        if relation is None or not candidates:
+            return Indexed()
+        if self._runs_without is not None and is_target(self._plan, relation):
+            uses = [_refused(each, IndexCode.NOT_TRIED_AGAIN) for each in candidates]
+            return Indexed(uses=_told([replace(use, runs=self._runs_without) for use in uses]))
+        fixed = fixed_snapshot(self._session, self._catalog, self._plan, relation)
+        if isinstance(fixed, str):
+            uses = [_refused(each, IndexCode.NO_FIXED_SNAPSHOT, fixed) for each in candidates]
+            return Indexed(uses=_told(uses))
+        fields = partition_fields(relation)
+        if not fields:
+            return Indexed(
+                uses=_told([_refused(each, IndexCode.NO_PARTITION_VALUES) for each in candidates])
+            )
+        files = _Files(self._session, decision.table, fields, fixed.snapshot)
+        uses, to_read = [], None
+        guards: list[RowFilter] = []
+        for each in candidates:
+            use, holding = self._look_up(each, decision, files, fixed)
+            uses.append(use)
+            if holding is not None:
+                to_read = holding if to_read is None else to_read & holding
+                guards += _guards(each) if is_target(self._plan, relation) else ()
+        if to_read is None:
+            return Indexed(uses=_told(uses))
+        source = candidates[0].row_filter.source
+        filters = self._filters(relation, fields, files, to_read, source)
+        if isinstance(filters, IndexCode):
+            unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
+            return Indexed(uses=_told(unused))
+        return Indexed((*filters, *guards), _told(uses), fixed.held)
+
+    def _look_up(
+        self,
+        keys: ValueFilter,
+        decision: ScanDecision,
+        files: _Files,
+        fixed: FixedSnapshot,
+    ) -> tuple[IndexUse, Optional[frozenset[str]]]:
+        """What the index of one column says, and the files that must be read, if it is used."""
+        if keys.keys is None or not self._is_sound(keys, decision):
+            return _refused(keys, IndexCode.KEYS_NOT_LISTED), None
+        found = self._found(keys, decision.table)
+        if isinstance(found, IndexUse):
+            return found, None
+        every = files.partitions.keys()
+        unknown = every - found.covered
+        to_read = frozenset(unknown | (every & found.holding))
+        use = IndexUse(
+            keys.row_filter.scan,
+            keys.column,
+            IndexCode.USED,
+            "",
+            fixed.snapshot,
+            len(to_read),
+            len(unknown),
+            len(every),
+        )
+        return use, to_read
+
+    def _is_sound(self, keys: ValueFilter, decision: ScanDecision) -> bool:
+        """Whether no row of a source with another key can be taken for one without a match.
+
+        UPDATE and DELETE must keep to these keys, since the files of other keys are left out. MERGE
+        must fail if its source has others.
+        """
+        row_level, relation = self._plan.row_level, decision.relation
+        if row_level is None or relation is None or not is_target(self._plan, relation):
+            return True
+        if row_level.source is None:
+            return keys.is_exact
+        return keys.row_filter.guard is not None and len(keys.keys or ()) <= MOST_LISTED
+
+    def _found(self, keys: ValueFilter, table: Table) -> Union[FoundFiles, IndexUse]:
+        try:
+            loaded = load(self._session, Place.of(table.name))
+            number = field_ids(self._session, loaded)[keys.column]
+            index = read_index(self._folder, table_uuid(loaded), number)
+            if index is None:
+                return _refused(keys, IndexCode.NOT_READABLE, "it has been removed")
+            if family(index.type) is None or family(index.type) != family(keys.row_filter.type):
+                why = f"the index has {index.type}, the column is {keys.row_filter.type}"
+                return _refused(keys, IndexCode.OTHER_TYPE, why)
+            return files_holding(self._folder, index, keys.keys or ())
+        except DescriptorError as error:
+            return _refused(keys, IndexCode.NOT_READABLE, str(error))
+        except Exception as error:  # noqa: BLE001 - an index costs speed, never the run
+            return _refused(keys, IndexCode.NOT_READABLE, in_words(error))
+
+    def _filters(
+        self,
+        relation: TableRelation,
+        fields: Sequence[PartitionField],
+        files: _Files,
+        to_read: frozenset[str],
+        source: SourceKeys,
+    ) -> Union[tuple[RowFilter, ...], IndexCode]:
+        """The conditions on the partition columns, or why there are none."""
+        table = relation.table.scanned
+        rows = {files.partitions[path] for path in to_read}
+        found: dict[int, RowFilter] = {}
+        format_ = named(self._session, table.provider)
+        for at, field in enumerate(fields):
+            most = format_.most_values(self._session, table, field.column.name)
+            condition = field.row_filter(relation, {row[at] for row in rows}, most, source)
+            if condition is not None:
+                found[at] = condition
+        if not found:
+            return IndexCode.NO_PARTITION_VALUES
+        chosen = {at: {row[at] for row in rows} for at in found}
+        kept = sum(
+            all(row[at] in values for at, values in chosen.items())
+            for row in files.partitions.values()
+        )
+        if is_for_nothing(kept, len(files.partitions)):
+            return IndexCode.MOST_FILES_HOLD_KEYS
+        return tuple(found.values())
+
+
+class _Files:
+    """The data files of one snapshot of a table, with the values of their partitions as text."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        table: Table,
+        fields: Sequence[PartitionField],
+        snapshot: str,
+    ) -> None:
+        selected = ["file_path", *(field.as_text for field in fields)]
+        self._sql = (
+            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
+            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
+        )
+        self._session = session
+
+    @cached_property
+    def partitions(self) -> dict[str, _Values]:
+        """The values by the file's path."""
+        return {row[0]: tuple(row[1:]) for row in self._session.sql(self._sql).collect()}
+
+
+def _guards(keys: ValueFilter) -> tuple[RowFilter, ...]:
+    """The list of all keys for MERGE's guard, if its own condition is not that list."""
+    if keys.is_exact or keys.row_filter.guard is None:
+        return ()
+    listed = tuple(map(str, keys.keys or ()))
+    return (replace(keys.row_filter, values=listed, is_range=False, guards_only=True),)
+
+
+def _refused(keys: ValueFilter, code: IndexCode, why: str = "") -> IndexUse:
+    return IndexUse(keys.row_filter.scan, keys.column, code, why)
+
+
+def _is_used(use: IndexUse) -> bool:
+    return use.code == IndexCode.USED
+
+
+def _told(uses: Sequence[IndexUse]) -> tuple[IndexUse, ...]:
+    """The uses, which the log has too."""
+    for use in uses:
+        index = f"the key index of {use.scan.short_name}.{use.column}"
+        if _is_used(use):
+            log.info(
+                "%s: %s of %s files of %s hold the keys, or are not covered (%s)",
+                *(index, use.files, use.total_files, use.scan.table, use.unknown),
+            )
+        else:
+            why = f": {use.why}" if use.why else ""
+            level = logging.WARNING if use.code == IndexCode.NOT_READABLE else logging.INFO
+            log.log(level, "%s is not used, %s%s", index, IndexCode(use.code).sentence, why)
+    return tuple(uses)

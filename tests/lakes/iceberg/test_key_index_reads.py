@@ -1,0 +1,346 @@
+"""Joins by a column with a key index: the rows are Spark's own, from the files of the keys."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.key_index.manifest import folder_of
+from tests.lakes.iceberg.indexes import build_index
+from tests.lakes.runs import rows_of, run, run_apart
+from tests.lakes.session import needs_jvm
+
+pytestmark = needs_jvm
+ORDERS, DAYS = "lake.ki.orders", 40
+JOIN = f"SELECT o.id, o.v, o.day FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id"
+
+
+@pytest.fixture(scope="module")
+def session(lake):
+    lake.sql("CREATE NAMESPACE lake.ki")
+    yield lake
+    lake.sql("USE spark_catalog.default")
+
+
+@pytest.fixture
+def root(tmp_path):
+    return UPath(tmp_path / "indexes")
+
+
+@pytest.fixture
+def tables(session, root):
+    """Orders by day: an order's number says nothing of its day. Some days are NULL."""
+    session.sql(
+        f"CREATE TABLE {ORDERS} (id bigint, code string, v int, day date) USING iceberg "
+        "PARTITIONED BY (day) TBLPROPERTIES ('format-version' = '2')"
+    )
+    add(session, "range(400)")
+    session.sql(f"INSERT INTO {ORDERS} VALUES (7, 'k7', 1, NULL), (999, 'k999', 1, NULL)")
+    session.sql(
+        "CREATE TABLE lake.ki.picked USING iceberg AS SELECT * FROM VALUES "
+        "(3L, 3, 'k3', 1), (43L, 43, 'k43', 1), (7L, 7, 'k7', 2), (5000L, 5000, 'none', 2), "
+        "(NULL, NULL, NULL, 3) AS t(id, small, code, kind)"
+    )
+    build_index(session, root, ORDERS, "id")
+    yield session
+    for name in ("orders", "picked"):
+        session.sql(f"DROP TABLE lake.ki.{name} PURGE")
+
+
+def add(session, rows: str) -> None:
+    session.sql(
+        f"INSERT INTO {ORDERS} SELECT id, concat('k', id), cast(id % 9 AS int), "
+        f"date_add(DATE'2024-01-01', cast(id % {DAYS} AS int)) FROM {rows}"
+    )
+
+
+def literal_rows(session, sql: str, keys: str) -> list[tuple]:
+    return rows_of(session, f"{sql} AND o.id IN ({keys})")
+
+
+def use_of(found):
+    (use,) = found.report.descriptor.index_uses
+    return use
+
+
+def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(tables, tmp_path, root):
+    found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, JOIN)
+    assert found.rows == literal_rows(tables, JOIN, "3, 43, 7, 5000")
+    assert {row[0] for row in found.rows} == {3, 7, 43}
+    use = use_of(found)
+    # 3 and 43 have the same day; 7 has a day and NULL
+    assert (use.code, use.files, use.unknown, use.total_files) == ("USED", 3, 0, DAYS + 1)
+    assert found.files(ORDERS) == 3
+    assert "VERSION AS OF" in found.statement
+    (planned,) = found.report.descriptor.planned_files
+    assert (planned.files, planned.total_files) == (3, DAYS + 1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT o.id FROM {ORDERS} o WHERE o.id IN (SELECT id FROM lake.ki.picked)",
+        f"SELECT o.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.small AND p.kind = 1",
+        f"SELECT o.id FROM lake.ki.picked p LEFT JOIN {ORDERS} o ON o.id = p.id AND o.v > 0",
+        f"SELECT o.id, q.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id "
+        f"JOIN {ORDERS} q ON q.id = p.id AND q.day = o.day",
+        f"SELECT o.id, q.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id "
+        f"JOIN (SELECT * FROM {ORDERS} WHERE v = 1) q ON q.day = o.day",
+        f"WITH x AS (SELECT * FROM {ORDERS}) SELECT a.id, b.v FROM x a, x b, lake.ki.picked p "
+        "WHERE a.id = p.id AND b.id = p.id AND p.kind = 1",
+        f"SELECT o.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id AND p.id > 4000",
+        f"SELECT {ORDERS.split('.')[-1]}.id FROM {ORDERS} JOIN lake.ki.picked p USING (id)",
+        f"SELECT count(*) FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id "
+        f"UNION ALL SELECT count(*) FROM {ORDERS}",
+    ],
+)
+def test_statements_have_plain_sparks_rows(tables, tmp_path, root, sql):
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, sql)
+    assert "USED" in {use.code for use in found.report.descriptor.index_uses}
+    assert found.statement.count("VERSION AS OF") == sql.count(ORDERS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT o.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = CAST(p.small AS double)",
+        f"SELECT o.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id = p.id + 0.0",
+        f"SELECT o.id FROM {ORDERS} o LEFT JOIN lake.ki.picked p ON o.id = p.id",
+        f"SELECT o.id FROM {ORDERS} o JOIN lake.ki.picked p ON o.id >= p.id",
+    ],
+)
+def test_other_comparisons_do_not_ask_the_index(tables, tmp_path, root, sql):
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, sql)
+    assert found.report.descriptor.index_uses == ()
+    assert "VERSION AS OF" not in found.statement
+
+
+def test_a_version_elsewhere_in_the_statement_stays_as_it_is(tables, tmp_path, root):
+    first = tables.sql(f"SELECT snapshot_id FROM {ORDERS}.snapshots").head()[0]
+    old = f"SELECT * FROM {ORDERS} VERSION AS OF {first}"
+    sql = f"{JOIN} JOIN ({old}) x ON x.id = p.id"
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+    sql = f"{JOIN} JOIN {ORDERS} VERSION AS OF {first} x ON x.id = p.id"
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+    assert found.statement.count(f"VERSION AS OF {first}") == 1
+
+
+def test_a_view_leaves_the_index_unused(tables, tmp_path, root):
+    tables.sql(f"CREATE TEMPORARY VIEW seen AS SELECT * FROM {ORDERS}")
+    sql = f"{JOIN} JOIN seen s ON s.id = p.id"
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    tables.sql("DROP VIEW seen")
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+
+
+def added(session):
+    add(session, "VALUES (3L), (43L), (18L) AS t(id)")
+    session.sql(f"INSERT INTO {ORDERS} VALUES (3, 'k3', 5, DATE'2025-05-05'), (3, 'k3', 6, NULL)")
+
+
+def rewritten(session):
+    session.sql(f"UPDATE {ORDERS} SET id = 43 WHERE id = 100")
+
+
+def merged_on_read(session):
+    session.sql(f"ALTER TABLE {ORDERS} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    session.sql(f"DELETE FROM {ORDERS} WHERE id = 43")
+
+
+def compacted(session):
+    added(session)
+    session.sql(
+        "CALL lake.system.rewrite_data_files(table => 'ki.orders', options => "
+        "map('min-input-files', '1', 'rewrite-all', 'true'))"
+    )
+
+
+def deleted(session):
+    session.sql(f"DELETE FROM {ORDERS} WHERE day = DATE'2024-01-04'")
+
+
+def rolled_back(session):
+    first = session.sql(f"SELECT snapshot_id FROM {ORDERS}.snapshots").head()[0]
+    session.sql(f"CALL lake.system.rollback_to_snapshot('ki.orders', {first})")
+
+
+def moved_to_another_day(session):
+    session.sql(f"UPDATE {ORDERS} SET day = DATE'2024-01-20' WHERE id = 3")
+
+
+def other_layout(session):
+    session.sql(f"ALTER TABLE {ORDERS} ADD PARTITION FIELD v")
+    add(session, "VALUES (3L), (43L) AS t(id)")
+
+
+def no_longer_by_day(session):
+    session.sql(f"ALTER TABLE {ORDERS} DROP PARTITION FIELD day")
+    add(session, "VALUES (3L), (43L), (11L) AS t(id)")
+
+
+def renamed(session):
+    session.sql(f"ALTER TABLE {ORDERS} RENAME COLUMN v TO w")
+    session.sql(f"ALTER TABLE {ORDERS} ADD COLUMN v int")
+    added_again = "SELECT id, code, w, day, 1 FROM lake.ki.orders WHERE id = 43"
+    session.sql(f"INSERT INTO {ORDERS} {added_again}")
+
+
+BEHIND = {
+    found.__name__: found
+    for found in (
+        *(added, rewritten, merged_on_read, compacted, deleted, rolled_back),
+        *(moved_to_another_day, other_layout, no_longer_by_day, renamed),
+    )
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_a_stale_index_loses_no_rows(tables, tmp_path, root, name):
+    BEHIND[name](tables)
+    expected = rows_of(tables, JOIN)
+    stale = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert stale.rows == expected
+    assert stale.rows == literal_rows(tables, JOIN, "3, 43, 7, 5000")
+    build_index(tables, root, ORDERS, "id")
+    fresh = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert fresh.rows == expected
+    if name == "no_longer_by_day":
+        assert use_of(fresh).code == "NO_PARTITION_VALUES"
+    else:
+        assert (use_of(fresh).code, use_of(fresh).unknown) == ("USED", 0)
+        assert fresh.files(ORDERS) < DAYS / 2
+
+
+def test_a_renamed_key_column_keeps_its_index(tables, tmp_path, root):
+    tables.sql(f"ALTER TABLE {ORDERS} RENAME COLUMN id TO number")
+    sql = JOIN.replace("o.id", "o.number")
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "NO_FIXED_SNAPSHOT")
+    tables.sql(f"INSERT INTO {ORDERS} VALUES (1, 'k1', 1, NULL)")
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+    assert (use_of(found).files, use_of(found).unknown) == (4, 1)
+    tables.sql(f"ALTER TABLE {ORDERS} RENAME COLUMN code TO id")  # another column of the old name
+    tables.sql(f"INSERT INTO {ORDERS} VALUES (1, 'k1', 1, NULL)")
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+
+
+def test_keys_may_be_texts(tables, tmp_path, root):
+    build_index(tables, root, ORDERS, "code")
+    sql = JOIN.replace("o.id = p.id", "o.code = p.code")
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, sql)
+    assert (use_of(found).column, use_of(found).code, found.files(ORDERS)) == ("code", "USED", 3)
+
+
+def test_keys_of_two_columns_leave_the_files_that_both_indexes_leave(tables, tmp_path, root):
+    build_index(tables, root, ORDERS, "code")
+    sql = f"{JOIN} AND o.code = p.code"
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, sql)
+    assert [use.files for use in found.report.descriptor.index_uses] == [3, 3]
+
+
+def damaged(folder, tables):
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace("orders", "others"))
+
+
+def truncated(folder, tables):
+    for path in folder.glob("part-*"):
+        path.write_bytes(path.read_bytes()[:-9])
+
+
+def without_its_parts(folder, tables):
+    for path in folder.glob("part-*"):
+        path.unlink()
+
+
+def of_another_version(folder, tables):
+    path = folder / "manifest.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "version": 99}))
+
+
+def of_another_table(folder, tables):
+    (folder / "manifest.json").write_text(json.dumps({"kind": "foreign"}))
+
+
+@pytest.mark.parametrize(
+    "harm", [damaged, truncated, without_its_parts, of_another_version, of_another_table]
+)
+def test_a_damaged_index_costs_no_rows(tables, tmp_path, root, caplog, harm):
+    index = build_index(tables, root, ORDERS, "id")
+    harm(folder_of(root, index.table_uuid, index.field_id), tables)
+    with caplog.at_level(logging.WARNING):
+        found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, JOIN), "NOT_READABLE")
+    lines = [each.message for each in caplog.records if "key index" in each.message]
+    assert len(lines) == 1
+
+
+def test_without_pyarrow_or_index_nothing_changes(tables, tmp_path, root, monkeypatch, caplog):
+    lookup = "airflow_hive_opt.spark.catalog.lakes.key_indexes.find_spec"
+    monkeypatch.setattr(lookup, lambda name: None)
+    found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert (found.rows, found.statement) == (rows_of(tables, JOIN), JOIN)
+    assert "install PyArrow" in caplog.text
+    monkeypatch.undo()
+    for path in ("", str(tmp_path / "none"), "nowhere://a"):
+        found = run(tables, JOIN, tmp_path, index_path=path)
+        assert (found.statement, found.report.descriptor.index_uses) == (JOIN, ())
+        assert path == "" or f"index_path {path}" in caplog.text
+
+
+def test_two_applications_use_the_index_if_the_table_has_the_same_snapshot(tables, tmp_path, root):
+    found = run_apart(tables, JOIN, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, JOIN), "USED")
+    assert found.files(ORDERS) == 3
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_two_applications_drop_the_index_if_the_table_changes(tables, tmp_path, root, name):
+    found = run_apart(tables, JOIN, tmp_path, lambda: BEHIND[name](tables), index_path=str(root))
+    assert found.rows == rows_of(tables, JOIN)
+    assert use_of(found).code == "OTHER_SNAPSHOT"
+    assert "VERSION AS OF" not in found.statement
+
+
+def test_writes_of_other_tables_use_the_index(tables, tmp_path, root):
+    expected = rows_of(tables, JOIN)
+    run(
+        tables, f"CREATE TABLE lake.ki.made USING iceberg AS {JOIN}", tmp_path, index_path=str(root)
+    )
+    assert rows_of(tables, "SELECT * FROM lake.ki.made") == expected
+    found = run(tables, f"INSERT INTO lake.ki.made {JOIN}", tmp_path, index_path=str(root))
+    assert (use_of(found).code, found.files(ORDERS)) == ("USED", 3)
+    assert len(rows_of(tables, "SELECT * FROM lake.ki.made")) == 2 * len(expected)
+    tables.sql("DROP TABLE lake.ki.made")
+
+
+def test_a_statement_that_also_writes_the_table_does_not_use_the_index(tables, tmp_path, root):
+    """Another run's rows between the snapshot and the statement would be overwritten."""
+    sql = f"INSERT OVERWRITE {ORDERS} SELECT o.* FROM {ORDERS} o JOIN lake.ki.picked p USING (id)"
+    found = run(tables, sql.replace("USING (id)", "ON o.id = p.id"), tmp_path, index_path=str(root))
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+
+
+def test_cached_rows_and_branches_leave_the_index_unused(tables, tmp_path, root):
+    other = tables.newSession()
+    other.sql("CACHE TABLE lake.ki.picked")
+    found = run(other, JOIN, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(other, JOIN), "NO_FIXED_SNAPSHOT")
+    other.sql("UNCACHE TABLE lake.ki.picked")
+    other.sql(f"ALTER TABLE {ORDERS} CREATE BRANCH audit")
+    sql = JOIN.replace(ORDERS, f"{ORDERS}.branch_audit")
+    found = run(other, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(other, sql), "NO_FIXED_SNAPSHOT")
