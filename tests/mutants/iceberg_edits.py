@@ -76,8 +76,8 @@ ON_SPARK: tuple[Noticed, ...] = (
     ),
     _edit(
         "metastores/iceberg/layout.py",
-        'if each.get("source-id") in names and all(_has_values(one, each) for one in specs)',
-        'if each.get("source-id") in names and _has_values(spec, each)',
+        'if each.get("source-id") in names and all(_has(one, each) for one in specs)',
+        'if each.get("source-id") in names and _has(spec, each)',
         "files of an earlier spec have no value of the column in the list of partitions",
         "test_listed_keys.py::test_keys_of_a_column_that_was_partitioned_later_come_from_rows",
     ),
