@@ -14,5 +14,6 @@ one, that the planner does not understand passes through to Spark.
    scan reads the whole table, ``advice`` what to do. ``row_level`` is for MERGE, UPDATE and DELETE,
    ``scan_way`` decides how Spark finds the partitions.
 
-``plan`` runs these steps. ``example`` has functions for doctests.
+``plan`` runs these steps. ``hops`` follows keys from one large table to the next, once the local
+task knows which part of a table is read. ``example`` has functions for doctests.
 """

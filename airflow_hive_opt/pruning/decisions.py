@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from airflow_hive_opt.pruning.operators import Operator
-from airflow_hive_opt.pruning.query import ColumnRef, TableRelation
+from airflow_hive_opt.pruning.query import ColumnRef, NarrowedTable, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.row_level import RowLevel
 from airflow_hive_opt.statement.catalog import Table
@@ -77,6 +77,7 @@ class KeySource:
     - ``metadata_sql`` asks the table's own list of partitions instead of its rows. It may also
       return keys of deleted rows. It is empty if the list does not have the keys, or if a key too
       many would matter.
+    - ``narrowed`` are the large tables of which ``sql`` reads the part that the statement reads.
     """
 
     aliases: tuple[str, ...]
@@ -92,18 +93,28 @@ class KeySource:
     asked: tuple[str, ...] = field(default=(), compare=False)
     asked_sql: tuple[str, ...] = field(default=(), compare=False)
     metadata_sql: str = ""
+    narrowed: tuple[NarrowedTable, ...] = ()
 
     @property
     def counting_sql(self) -> str:
         """SQL for the keys as ``c0``, ``c1``, ..., with their numbers of rows as ``__rows``.
 
-        The source is small: a single task counts without a shuffle, in half the time.
+        A small source is counted by a single task without a shuffle, in half the time.
         """
         names = ", ".join(f"c{number}" for number, _ in enumerate(self.columns))
-        rows = self.sql.replace("SELECT DISTINCT ", "SELECT /*+ COALESCE(1) */ ", 1)
+        hint = "" if self.narrowed else "/*+ COALESCE(1) */ "
+        rows = self.sql.replace("SELECT DISTINCT ", f"SELECT {hint}", 1)
         return (
             f"SELECT {names}, count(*) AS __rows FROM ({rows}) AS __keys ({names}) GROUP BY {names}"
         )
+
+    @property
+    def unversioned_sql(self) -> str:
+        """``sql`` without the snapshots of narrowed tables."""
+        sql = self.sql
+        for each in self.narrowed:
+            sql = sql.replace(f" {each.version} ", " ")
+        return sql
 
     @property
     def from_names(self) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from airflow_hive_opt.pruning.decisions import Plan
+from airflow_hive_opt.pruning.hops import hops
 from airflow_hive_opt.pruning.operators import Operator, build, draw, relations
 from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.pruning.query import NarrowedTable
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import as_query
 from airflow_hive_opt.pruning.rules import RULES, Rule
@@ -15,7 +17,7 @@ from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.settings import Settings
 
-_COLUMNS = (Column("day", "date"), Column("v", "int"))
+_COLUMNS = (Column("day", "date"), Column("v", "int"), Column("ticket", "bigint"))
 LAKE = JsonCatalog.of(
     Table(
         f"lake.s.{name}",
@@ -23,9 +25,10 @@ LAKE = JsonCatalog.of(
         total_bytes=size,
         provider=ICEBERG,
         clustered_by=("day",),
+        indexed=("ticket",) if name == "sales" else (),
         partition_fields=(("day", "day"),),
     )
-    for name, size in (("orders", 10**9), ("days", 5812))
+    for name, size in (("orders", 10**9), ("days", 5812), ("sales", 10**9), ("returns", 10**8))
 )
 
 
@@ -67,6 +70,19 @@ def keys_of_metadata(sql: str) -> str:
     """The key query of an Iceberg table's rows, and the one of its list of partitions."""
     (source,) = plan(sql, LAKE).decisions[0].sources
     return f"{source.sql}\n-->\n{source.metadata_sql}".replace(") AS", ")\nAS")
+
+
+def followed(sql: str, alias: str, part: str) -> str:
+    """The keys of a part of a large table for the indexes of others."""
+    planned = plan(sql, LAKE)
+    scan = next(found.scan for found in planned.decisions if found.scan.alias == alias)
+    narrowed = NarrowedTable(scan, part, "VERSION AS OF 1")
+    lines = (
+        f"{found.scan.name}.{', '.join(source.partition_columns)} by {source.sql}"
+        for found in hops(planned, [narrowed], Settings.of())
+        for source in found.sources
+    )
+    return "\n".join(lines).replace(" WHERE ", "\nWHERE ")
 
 
 def surviving(from_: str, alias: str) -> str:

@@ -113,13 +113,27 @@ class JoinKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class NarrowedTable:
+    """A scan of a table of any size that reads a part of it, whose rows may therefore give keys.
+
+    ``conditions`` are SQL for that part, with every column qualified by the scan's alias.
+    ``version`` is the clause that holds the table to one snapshot.
+    """
+
+    scan: ScanRef
+    conditions: str
+    version: str
+
+
+@dataclass(frozen=True)
 class TableRelation:
     """A table or view in FROM.
 
     ``reference`` is the position of its name in the text, without the alias; ``text`` is the name.
     ``name`` is that of its :class:`~airflow_hive_opt.statement.scan_ref.ScanRef`.
     ``restrictable`` is false if ``(SELECT * FROM name WHERE ...) alias`` can't replace the name.
-    ``stable`` is false if two reads may return different rows (TABLESAMPLE).
+    ``stable`` is false if two reads may return different rows (TABLESAMPLE). ``narrowed`` is set if
+    the local task has found that the scan reads a part of its table.
     """
 
     alias: str
@@ -130,6 +144,7 @@ class TableRelation:
     aliased: bool
     restrictable: bool
     stable: bool
+    narrowed: NarrowedTable | None = None
 
     @property
     def scan(self) -> ScanRef:

@@ -26,6 +26,7 @@ from airflow_hive_opt.pruning.operators import (
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
     Condition,
+    NarrowedTable,
     OpaqueRelation,
     Relation,
     SubqueryRelation,
@@ -62,6 +63,11 @@ class Small:
     def table(self) -> Table | None:
         """The table, or ``None`` if the relation is not a table."""
         return self.operator.relation.table if isinstance(self.operator, TableScan) else None
+
+    @property
+    def narrowed(self) -> NarrowedTable | None:
+        """Set for a table of any size of which the statement reads a part."""
+        return self.operator.relation.narrowed if isinstance(self.operator, TableScan) else None
 
     @property
     def single_row(self) -> bool:
@@ -142,6 +148,31 @@ def components(
     return [(group, tuple(found)) for group, found in conditions.items()]
 
 
+def without_idle(
+    group: frozenset[str],
+    own: Sequence[Condition],
+    links: Sequence[Condition],
+    small: Mapping[str, Small],
+) -> tuple[frozenset[str], tuple[Condition, ...]]:
+    """The group of a narrowed table without the small tables that are only joined with it.
+
+    A relation that gives no key and has one condition, an equality with one other relation, rarely
+    leaves out a key. To read it together with a large table costs time.
+    """
+    kept, conditions = set(group), list(own)
+    asked = {alias for link in links for alias in link.aliases}
+    while True:
+        for alias in sorted(kept - asked):
+            on_it = [found for found in conditions if alias in found.aliases]
+            idle = len(on_it) == 1 and on_it[0].comparison == "=" and len(on_it[0].aliases) == 2
+            if idle and small[alias].narrowed is None:
+                kept.remove(alias)
+                conditions.remove(on_it[0])
+                break
+        else:
+            return frozenset(kept), tuple(conditions)
+
+
 def key_source(
     place: VisibleBlock,
     links: Sequence[Condition],
@@ -181,8 +212,9 @@ def key_source(
     ]
     from_ = ", ".join(_from_item(small[alias]) for alias in aliases)
     condition = f" WHERE {' AND '.join(where)}" if where else ""
+    narrowed = tuple(found for alias in aliases if (found := small[alias].narrowed))
     listed = None
-    if by_values and len(aliases) == 1:
+    if by_values and len(aliases) == 1 and not narrowed:
         read = {*columns}.union(*(each.columns for each in own))
         listed = listed_partitions(small[aliases[0]].operator, read)
     return KeySource(
@@ -203,6 +235,7 @@ def key_source(
         tuple(dict.fromkeys(condition.text for condition in own)),
         tuple(dict.fromkeys(condition.sql for condition in own)),
         f"SELECT DISTINCT {', '.join(keys)} FROM {listed}{condition}" if listed else "",
+        narrowed,
     )
 
 
@@ -246,6 +279,8 @@ def _unfit(
     tables = (relation.table,) if isinstance(relation, TableRelation) else relation.tables
     if any(table.scanned.transactional for table in tables):
         return Reason.KEY_SOURCE_TRANSACTIONAL
+    if isinstance(relation, TableRelation) and relation.narrowed:
+        return None
     total = 0
     for table in tables:
         if table.total_bytes is None and table.partition_columns:
@@ -279,6 +314,9 @@ def _from_item(small: Small) -> str:
     if isinstance(relation, SubqueryRelation):
         listed = f" ({', '.join(map(quote, relation.names))})" if relation.names else ""
         return f"({relation.text}) AS {alias}{listed}"
+    if isinstance(relation, TableRelation) and relation.narrowed:
+        part = f"{relation.narrowed.version} AS {alias} WHERE {relation.narrowed.conditions}"
+        return f"(SELECT * FROM {relation.text} {part}) AS {alias}"
     if isinstance(relation, TableRelation):
         return f"{relation.text} AS {alias}"
     raise TypeError(f"no relation: {small.operator}")

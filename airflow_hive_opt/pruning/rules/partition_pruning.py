@@ -40,6 +40,7 @@ from airflow_hive_opt.pruning.rules.key_sources import (
     components,
     key_source,
     small_relations,
+    without_idle,
 )
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, visible_blocks
 from airflow_hive_opt.pruning.rules.weakening import weaken
@@ -122,6 +123,9 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
             provided.setdefault(group, []).append(link)
     for group, own in groups:
         mine = provided.get(group, [])
+        if any(small[alias].narrowed for alias in group):  # its keys are for an index alone
+            mine = [link for link in mine if _restricted(link, place) <= {*scanned.indexed}]
+            group, own = without_idle(group, own, mine, small)
         if mine and _can_exclude_partitions(group, own, small, findings.scan):
             source = key_source(place, mine, group, own, small, bool(scanned.provider))
             findings.sources[source] = None
