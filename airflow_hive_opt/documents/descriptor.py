@@ -17,13 +17,14 @@ from airflow_hive_opt.documents.binding import SPARK, Binding
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexUse
 from airflow_hive_opt.documents.key_tuples import KeyTuples
+from airflow_hive_opt.documents.skipped_keys import SkippedKeys
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.documents.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 13
+VERSION = 14
 
 
 @dataclass(frozen=True)
@@ -177,17 +178,6 @@ class Changes:
     source_alias: str = ""
     inserts: tuple[Insertion, ...] = ()
     aliased: bool = True
-
-
-@dataclass(frozen=True)
-class SkippedKeys:
-    """Keys that are not worth reading, by the digest of their queries and conditions.
-
-    ``runs`` is the number of runs in a row that did not read them.
-    """
-
-    digest: str
-    runs: int
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
+from airflow_hive_opt.documents.skipped_keys import SkippedKeys
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.text_enum import StrEnum
+
+# As Spark and Iceberg count it when they put small files together.
+_OPENING = 4 << 20  # bytes
 
 
 class IndexCode(StrEnum):
@@ -23,6 +27,9 @@ class IndexCode(StrEnum):
     NO_BRANCH = "NO_BRANCH"
     NOT_PUBLISHED = "NOT_PUBLISHED"
     NOT_TRIED_AGAIN = "NOT_TRIED_AGAIN"
+    KEYS_NOT_READ = "KEYS_NOT_READ"
+    COSTS_MORE = "COSTS_MORE"
+    NOT_ASKED_AGAIN = "NOT_ASKED_AGAIN"
 
     @property
     def sentence(self) -> str:
@@ -57,7 +64,71 @@ _SENTENCES = {
         "an earlier run had to run its statement twice (NOT_PUBLISHED), so this run does not use "
         "the index; about every tenth run does"
     ),
+    IndexCode.KEYS_NOT_READ: "the keys of the other large table can't be read; the log says why",
+    IndexCode.COSTS_MORE: (
+        "to read the keys of the other large table would cost more than half of what the scan reads"
+    ),
+    IndexCode.NOT_ASKED_AGAIN: (
+        "the same keys of the other large table did not pay in an earlier run, so this run does "
+        "not read them; about every tenth run does"
+    ),
 }
+
+
+def reading_cost(files: int, bytes_: int) -> int:
+    """The cost of reading some files, in bytes; to open one costs as much as some bytes."""
+    return bytes_ + files * _OPENING
+
+
+@dataclass(frozen=True)
+class HeldTable:
+    """A table and the ``snapshot`` at which the statement and a key query read it."""
+
+    table: str
+    snapshot: str
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Keys for an index from large ``tables`` of which the statement reads a part.
+
+    ``source`` is their name in logs, ``sql`` the key query; ``keys`` and ``seconds`` are its
+    result's number and its time, ``None`` if it has not run. The scan reads ``files`` data files
+    with ``bytes`` because of the keys, and ``files_without`` with ``bytes_without`` otherwise; a
+    number is ``None`` if it is not known. ``skipped_keys`` is set if the hop was of no use: the
+    next run need not ask it.
+    """
+
+    tables: tuple[HeldTable, ...]
+    source: str = ""
+    sql: str = ""
+    keys: Optional[int] = None
+    seconds: Optional[float] = None
+    files: Optional[int] = None
+    bytes: Optional[int] = None
+    files_without: Optional[int] = None
+    bytes_without: Optional[int] = None
+    digest: str = ""
+    skipped_keys: Optional[SkippedKeys] = None
+
+    def after(self, seconds: float) -> Hop:
+        """The hop as a run knows it whose statement took ``seconds``.
+
+        What it left unread would have taken at most as much longer as it is larger than what was
+        read. A key query that took longer than that was of no use.
+
+        >>> hop = Hop((), "r", "", 9, 3.0, files=75, bytes=0, files_without=100, bytes_without=0)
+        >>> hop.after(12).skipped_keys is None, hop.after(6).skipped_keys.runs
+        (True, 0)
+        """
+        known = self.seconds, self.files, self.bytes, self.files_without, self.bytes_without
+        if self.skipped_keys is not None or None in known:
+            return self
+        read = reading_cost(self.files or 0, self.bytes or 0)
+        unread = reading_cost(self.files_without or 0, self.bytes_without or 0) - read
+        if (self.seconds or 0) * read <= seconds * unread:
+            return self
+        return replace(self, skipped_keys=SkippedKeys(self.digest, 0))
 
 
 @dataclass(frozen=True)
@@ -67,7 +138,8 @@ class IndexUse:
     ``code`` is an :class:`IndexCode`, ``why`` says more. The conditions by the index are true for
     the ``snapshot`` of the scan's table alone: ``files`` of its ``total_files`` data files hold one
     of the keys, or are among the ``unknown`` files that the index does not cover. ``runs`` is the
-    number of runs in a row with ``NOT_TRIED_AGAIN``.
+    number of runs in a row with ``NOT_TRIED_AGAIN``. ``hop`` is set if the keys came from another
+    large table; the conditions are then true for its snapshot too.
     """
 
     scan: ScanRef
@@ -79,6 +151,15 @@ class IndexUse:
     unknown: Optional[int] = None
     total_files: Optional[int] = None
     runs: Optional[int] = None
+    hop: Optional[Hop] = None
+
+    @property
+    def snapshots(self) -> dict[str, str]:
+        """The snapshots for which the conditions are true, by table; none if it is not used."""
+        if self.code != IndexCode.USED or self.snapshot is None:
+            return {}
+        others = self.hop.tables if self.hop else ()
+        return {self.scan.table: self.snapshot, **{each.table: each.snapshot for each in others}}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_hive_opt.documents.descriptor import SkippedKeys
+from airflow_hive_opt.documents.skipped_keys import SkippedKeys
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns, digest_of
 from airflow_hive_opt.local_task.engine import Engine
 from airflow_hive_opt.local_task.key_sets import KeySets, failed
@@ -86,6 +86,11 @@ class LocalTaskContext:
     def runs_without_index(self, decision: ScanDecision) -> int | None:
         """See :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`."""
         return self._earlier.runs_without_index(decision.scan.table)
+
+    def runs_without_keys(self, digest: str) -> int | None:
+        """The number of runs in a row without these keys if this is one, else ``None``."""
+        runs = self._earlier.skipped_keys.get(digest)
+        return None if runs is None or not self._earlier.skips_keys(digest) else runs + 1
 
     def _digest(self, decision: ScanDecision) -> str:
         return digest_of(decision, self.parameters)

@@ -68,5 +68,22 @@ def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
         )
         for each in decision.alternatives
     ]
+    return _digest(decision, keys, parameters)
+
+
+def digest_of_hop(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
+    """SHA-256 of the keys that other large tables give for the indexes of a scan.
+
+    It differs from each :func:`digest_of`. It has the conditions on the parts of these tables, but
+    not their snapshots.
+    """
+    keys = [
+        [("for an index", s.unversioned_sql, s.partition_columns) for s in each.sources]
+        for each in decision.alternatives
+    ]
+    return _digest(decision, keys, parameters)
+
+
+def _digest(decision: ScanDecision, keys: object, parameters: Mapping[str, object]) -> str:
     text = repr((decision.scan.name, decision.table.name, keys, sorted(parameters.items())))
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()

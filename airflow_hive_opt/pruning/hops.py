@@ -1,4 +1,4 @@
-"""Finds the scans that keys of other large tables can restrict, if the statement reads parts of them.
+"""Finds the scans that keys in parts of other large tables can restrict.
 
 The local task has found which part of a large table a scan reads. The statement with the scan of
 this part alone has the same rows. So the part gives keys to another scan as a small table does, by

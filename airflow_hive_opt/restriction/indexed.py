@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, RowFilter
-from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexUse
 
 
 def filters_of_reads(descriptor: Descriptor) -> tuple[RowFilter, ...]:
@@ -33,8 +33,10 @@ def filters_of_changes(descriptor: Descriptor) -> tuple[RowFilter, ...]:
 
 def snapshots_of(descriptor: Descriptor) -> dict[str, str]:
     """The snapshots that conditions by key indexes need, by the table's name."""
-    used = (use for use in descriptor.index_uses if use.code == IndexCode.USED)
-    return {use.scan.table: use.snapshot for use in used if use.snapshot is not None}
+    found: dict[str, str] = {}
+    for use in descriptor.index_uses:
+        found.update(use.snapshots)
+    return found
 
 
 def with_indexes_of(descriptor: Descriptor, current: Descriptor) -> Descriptor:
@@ -46,7 +48,7 @@ def with_indexes_of(descriptor: Descriptor, current: Descriptor) -> Descriptor:
         index_uses=current.index_uses,
         held_scans=current.held_scans,
         planned_files=tuple(
-            found if found.without_index is None or found.scan in left else _without_index(found)
+            found if found.scan in left else _without_index(found)
             for found in descriptor.planned_files
         ),
     )
@@ -55,19 +57,25 @@ def with_indexes_of(descriptor: Descriptor, current: Descriptor) -> Descriptor:
 def without_indexes(
     descriptor: Descriptor, tables: Collection[str], code: IndexCode, why: str = ""
 ) -> Descriptor:
-    """The descriptor without the conditions by key indexes of some tables; ``code`` says why."""
-    if not any(found.scan.table in tables for found in descriptor.index_filters):
+    """The descriptor without the conditions by key indexes of some tables; ``code`` says why.
+
+    Conditions whose keys came from one of these tables are left out too: the keys are those of the
+    part that the table's own conditions left, and of its snapshot.
+    """
+    gone = _depending_on(descriptor, tables)
+    if not any(
+        use.code == IndexCode.USED and use.scan.table in gone for use in descriptor.index_uses
+    ):
         return descriptor
-    dropped = {found.scan for found in descriptor.index_filters if found.scan.table in tables}
-    return replace(
+    dropped = {found.scan for found in descriptor.index_filters if found.scan.table in gone}
+    left = replace(
         descriptor,
         index_filters=tuple(
             found for found in descriptor.index_filters if found.scan not in dropped
         ),
-        held_scans=tuple(held for held in descriptor.held_scans if held.scan.table not in tables),
         index_uses=tuple(
-            replace(use, code=code, why=why)
-            if use.scan.table in tables and use.code == IndexCode.USED
+            _unused(use, tables, code, why)
+            if use.scan.table in gone and use.code == IndexCode.USED
             else use
             for use in descriptor.index_uses
         ),
@@ -76,6 +84,30 @@ def without_indexes(
             for found in descriptor.planned_files
         ),
     )
+    needed = snapshots_of(left)
+    held = tuple(found for found in left.held_scans if found.scan.table in needed)
+    return replace(left, held_scans=held)
+
+
+def _depending_on(descriptor: Descriptor, tables: Collection[str]) -> set[str]:
+    """The tables, and those whose conditions by key indexes depend on them."""
+    gone = set(tables)
+    while True:
+        more = {
+            use.scan.table
+            for use in descriptor.index_uses
+            if use.scan.table not in gone and not gone.isdisjoint(use.snapshots)
+        }
+        if not more:
+            return gone
+        gone |= more
+
+
+def _unused(use: IndexUse, tables: Collection[str], code: IndexCode, why: str) -> IndexUse:
+    """The use with the reason why it is none; its keys' table may be the reason."""
+    if use.scan.table in tables or use.hop is None:
+        return replace(use, code=code, why=why)
+    return replace(use, code=code, why=f"its keys came from {use.hop.source}")
 
 
 def with_reason(descriptor: Descriptor, code: IndexCode, why: str) -> Descriptor:
@@ -88,7 +120,9 @@ def with_reason(descriptor: Descriptor, code: IndexCode, why: str) -> Descriptor
 
 
 def _without_index(found: PlannedFiles) -> PlannedFiles:
-    """The files that the scan reads then are not known yet."""
+    """The files that the scan reads then, not known yet if an index had a part in them."""
+    if found.without_index is None:
+        return found
     return PlannedFiles(
         found.scan,
         found.without_index,

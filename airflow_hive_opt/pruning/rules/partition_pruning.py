@@ -121,11 +121,11 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
         group = group_of.get(min(theirs), frozenset())
         if theirs <= group and all(small[alias].provides(link.columns) for alias in theirs):
             provided.setdefault(group, []).append(link)
-    for group, own in groups:
-        mine = provided.get(group, [])
+    for joined, conditions in groups:
+        group, own, mine = joined, conditions, provided.get(joined, [])
         if any(small[alias].narrowed for alias in group):  # its keys are for an index alone
             mine = [link for link in mine if _restricted(link, place) <= {*scanned.indexed}]
-            group, own = without_idle(group, own, mine, small)
+            group, own = without_idle(joined, conditions, mine, small)
         if mine and _can_exclude_partitions(group, own, small, findings.scan):
             source = key_source(place, mine, group, own, small, bool(scanned.provider))
             findings.sources[source] = None

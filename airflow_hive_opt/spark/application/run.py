@@ -311,8 +311,8 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
-            folders = self._key_sets, self._indexes
-            result = prune_scans(self._session, catalog, job, metastore, plan, hand_over, *folders)
+            rest = self._key_sets, self._indexes, budget
+            result = prune_scans(self._session, catalog, job, metastore, plan, hand_over, *rest)
             answered, keys = result.redundant, result.keys
             found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:

@@ -21,6 +21,7 @@ from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone
 from airflow_hive_opt.spark.keys.key_set import Keys as SparkKeys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, unique_view
 from airflow_hive_opt.spark.local_task.data_columns import DataColumn
+from airflow_hive_opt.spark.local_task.fixed_snapshots import FixedSnapshots
 from airflow_hive_opt.spark.local_task.indexed_files import KeyIndexLookup
 from airflow_hive_opt.spark.local_task.lake_scans import LakeScan
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
@@ -146,14 +147,26 @@ class SparkScans:
         self._session = session
         self._catalog = catalog
         self._indexes = indexes
+        self._snapshots: Optional[FixedSnapshots] = None
 
     def lake_scan(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> LakeScan:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
-        lookup = None
-        if self._indexes is not None:
-            runs = context.runs_without_index(decision)
-            lookup = KeyIndexLookup(self._session, self._catalog, self._indexes, plan, runs)
+        lookup = self.lookup(plan, context.runs_without_index(decision))
         return LakeScan(context, self._session, decision, plan, lookup)
+
+    def lookup(self, plan: Plan, runs_without: Optional[int]) -> Optional[KeyIndexLookup]:
+        """The lookup in the key indexes; ``None`` if there are none."""
+        if self._indexes is None:
+            return None
+        return KeyIndexLookup(
+            self._session, self._indexes, plan, self.snapshots(plan), runs_without
+        )
+
+    def snapshots(self, plan: Plan) -> FixedSnapshots:
+        """The snapshots of the plan's tables, the same for all of its scans."""
+        if self._snapshots is None:
+            self._snapshots = FixedSnapshots(self._session, self._catalog, plan)
+        return self._snapshots
 
     def data_column(
         self, context: LocalTaskContext, predicate: KeyPredicate, target: Optional[Target]

@@ -46,6 +46,24 @@ class FixedSnapshot:
     held: tuple[HeldScan, ...]
 
 
+class FixedSnapshots:
+    """The snapshots of the tables of one plan: each table has the same one for the whole run."""
+
+    def __init__(self, session: SparkSession, catalog: Catalog, plan: Plan) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._plan = plan
+        self._found: dict[tuple[str, bool], Union[FixedSnapshot, str]] = {}
+
+    def of(self, relation: TableRelation) -> Union[FixedSnapshot, str]:
+        """See :func:`fixed_snapshot`."""
+        asked = relation.table.name, is_target(self._plan, relation)
+        if asked not in self._found:
+            found = fixed_snapshot(self._session, self._catalog, self._plan, relation)
+            self._found[asked] = found
+        return self._found[asked]
+
+
 def fixed_snapshot(
     session: SparkSession, catalog: Catalog, plan: Plan, relation: TableRelation
 ) -> Union[FixedSnapshot, str]:

@@ -28,12 +28,12 @@ from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
-    fixed_snapshot,
+    FixedSnapshots,
     is_target,
 )
 from airflow_hive_opt.spark.local_task.partition_values import PartitionField, partition_fields
 from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter
-from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote_table
 from airflow_hive_opt.statement.types import family
 
@@ -70,16 +70,26 @@ class KeyIndexLookup:
     def __init__(
         self,
         session: SparkSession,
-        catalog: Catalog,
         folder: StoragePath,
         plan: Plan,
+        snapshots: FixedSnapshots,
         runs_without: Optional[int] = None,
     ) -> None:
         self._session = session
-        self._catalog = catalog
         self._folder = folder
         self._plan = plan
+        self._snapshots = snapshots
         self._runs_without = runs_without
+
+    def refusal(self, relation: TableRelation) -> Optional[tuple[IndexCode, str]]:
+        """Why no index of the relation's table can be used, whatever the keys are; or ``None``.
+
+        Raises Spark's errors.
+        """
+        fixed = self._snapshots.of(relation)
+        if isinstance(fixed, str):
+            return IndexCode.NO_FIXED_SNAPSHOT, fixed
+        return None if partition_fields(relation) else (IndexCode.NO_PARTITION_VALUES, "")
 
     def indexed(self, decision: ScanDecision, found: Sequence[ValueFilter]) -> Indexed:
         """The conditions by the indexes of the scan's columns; raises Spark's errors.
@@ -93,15 +103,10 @@ class KeyIndexLookup:
         if self._runs_without is not None and is_target(self._plan, relation):
             uses = [_refused(each, IndexCode.NOT_TRIED_AGAIN) for each in candidates]
             return Indexed(uses=_told([replace(use, runs=self._runs_without) for use in uses]))
-        fixed = fixed_snapshot(self._session, self._catalog, self._plan, relation)
-        if isinstance(fixed, str):
-            uses = [_refused(each, IndexCode.NO_FIXED_SNAPSHOT, fixed) for each in candidates]
-            return Indexed(uses=_told(uses))
-        fields = partition_fields(relation)
-        if not fields:
-            return Indexed(
-                uses=_told([_refused(each, IndexCode.NO_PARTITION_VALUES) for each in candidates])
-            )
+        fixed, fields = self._snapshots.of(relation), partition_fields(relation)
+        if isinstance(fixed, str) or not fields:
+            code, why = self.refusal(relation) or (IndexCode.NO_PARTITION_VALUES, "")
+            return Indexed(uses=_told([_refused(each, code, why) for each in candidates]))
         files = _Files(self._session, decision.table, fields, fixed.snapshot)
         uses, to_read = [], None
         guards: list[RowFilter] = []

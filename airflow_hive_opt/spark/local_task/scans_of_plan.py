@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.job import Job
@@ -11,9 +12,12 @@ from airflow_hive_opt.local_task.local_task import LocalTaskResult, run_local_ta
 from airflow_hive_opt.local_task.shared_key_sets import SharedKeySets
 from airflow_hive_opt.metastores.metastore import PartitionCatalog
 from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.spark.catalog.resolved_names import Names
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.described_keys import SparkKeyQueries
 from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
+from airflow_hive_opt.spark.local_task.narrowed_tables import NarrowedTables
+from airflow_hive_opt.statement.budget import Budget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,12 +33,14 @@ def prune_scans(
     plan: Plan,
     hand_over: bool,
     key_sets: StoragePath | None,
-    indexes: StoragePath | None = None,
+    indexes: StoragePath | None,
+    budget: Budget,
 ) -> LocalTaskResult:
     """Collects the keys of the plan's scans and finds the partitions or files that match.
 
     ``key_sets`` is the folder of the job's key set. ``hand_over`` says that another application
-    runs the map join. ``indexes`` is the folder of the key indexes.
+    runs the map join. ``indexes`` is the folder of the key indexes. ``budget`` is that of the
+    statement's planning.
     """
     shared = None
     if key_sets is not None:
@@ -48,4 +54,10 @@ def prune_scans(
         hand_over,
         shared,
     )
-    return run_local_task(context, plan, SparkScans(session, catalog, indexes))
+    scans = SparkScans(session, catalog, indexes)
+    result = run_local_task(context, plan, scans)
+    if indexes is None:
+        return result
+    names = Names(session, catalog) if hand_over else None
+    tables = NarrowedTables(session, context, plan, scans, job.settings, budget, names)
+    return replace(result, descriptor=tables.followed(result.descriptor))

@@ -20,6 +20,19 @@ def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
     return best_effort(lambda: _counted(session, found)) or unknown
 
 
+def all_files(session: SparkSession, table: str) -> tuple[int, int] | None:
+    """The numbers of data files and of their bytes of an Iceberg table; ``None`` if not known.
+
+    Raises Spark's errors.
+    """
+    snapshot = load(session, Place.of(table)).table().currentSnapshot()
+    if snapshot is None:
+        return 0, 0
+    summary = snapshot.summary()
+    found = summary.get("total-data-files"), summary.get("total-files-size")
+    return None if None in found else (int(found[0]), int(found[1]))
+
+
 def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
     if found.expression is None:
         return None
