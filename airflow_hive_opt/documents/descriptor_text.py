@@ -11,6 +11,7 @@ from airflow_hive_opt.documents.descriptor import (
     RowFilter,
     Target,
 )
+from airflow_hive_opt.documents.index_text import keys_in_words
 from airflow_hive_opt.documents.indexed_scans import IndexUse
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.report import files_in_words, headline, scans
@@ -51,7 +52,8 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
 
 
 def _index_use(found: IndexUse) -> str:
-    index = f"key index of {found.scan.name}.{found.column}: {found.code}"
+    by = f" by {keys_in_words(found.hop)}" if found.hop else ""
+    index = f"key index of {found.scan.name}.{found.column}{by}: {found.code}"
     if found.files is None:
         return index + (f": {found.why}" if found.why else "")
     files = files_in_words(found.files, found.total_files)

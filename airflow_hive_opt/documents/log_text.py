@@ -30,3 +30,13 @@ def _shown(character: str, keep: str) -> str:
     if character in keep or unicodedata.category(character) not in _ACTING:
         return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def counted(number: int, word: str) -> str:
+    """``1 partition``, ``2 partitions``."""
+    return f"{number:,} {word if number == 1 else word + 's'}"
+
+
+def files_in_words(files: int, total: int | None) -> str:
+    """``5 of 1,000 files``; without a known total ``5 files``."""
+    return counted(files, "file") if total is None else f"{files:,} of {counted(total, 'file')}"

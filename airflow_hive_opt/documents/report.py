@@ -16,6 +16,9 @@ from airflow_hive_opt.documents.descriptor import (
     Target,
 )
 from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.index_text import by_hop, by_index, followed, uses_for_xcom
+from airflow_hive_opt.documents.log_text import counted as counted
+from airflow_hive_opt.documents.log_text import files_in_words as files_in_words
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.storage import StoragePath
 from airflow_hive_opt.metastores.work import Work
@@ -104,7 +107,7 @@ class Report:
     def summary(self) -> dict[str, object]:
         """The summary for XCom, a small dictionary of plain values."""
         return {
-            **descriptor_summary(self.descriptor, self.uri, self.ways),
+            **descriptor_summary(self.descriptor, self.uri, self.ways, self.seconds),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "work": {
                 name: None if work is None else asdict(work) for name, work in self.work.items()
@@ -161,12 +164,16 @@ def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int
 
 
 def descriptor_summary(
-    descriptor: Descriptor, uri: str, ways: Mapping[ScanRef, str] | None = None
+    descriptor: Descriptor,
+    uri: str,
+    ways: Mapping[ScanRef, str] | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> dict[str, object]:
     """``{uri, digest, query_digest, kept, total, reason}`` and the decision for each scan.
 
-    ``ways`` are those of :class:`Report`.
+    ``ways`` and ``seconds`` are those of :class:`Report`.
     """
+    took = (seconds or {}).get(MAP_JOIN)
     return {
         "uri": uri,
         "digest": descriptor.digest,
@@ -179,7 +186,7 @@ def descriptor_summary(
             | _found(on)
             | ({"way": ways[found.scan]} if ways and found.scan in ways else {})
             | ({"skipped_keys": asdict(found.skipped_keys)} if found.skipped_keys else {})
-            | ({"indexes": uses} if (uses := _index_uses(descriptor, found.scan)) else {})
+            | ({"indexes": uses} if (uses := uses_for_xcom(descriptor, found.scan, took)) else {})
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],
@@ -199,11 +206,6 @@ def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | PlannedFi
     both: Sequence[Target | PlannedFiles] = (*descriptor.targets, *descriptor.planned_files)
     found = {each.scan: each for each in both}
     return ((decision, found.get(decision.scan)) for decision in descriptor.decisions)
-
-
-def _index_uses(descriptor: Descriptor, scan: ScanRef) -> list[dict[str, object]]:
-    uses = (asdict(use) for use in descriptor.index_uses if use.scan == scan)
-    return [{name: value for name, value in use.items() if name != "scan"} for use in uses]
 
 
 def _found(on: Target | PlannedFiles | None) -> dict[str, object]:
@@ -243,6 +245,8 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
 def _read(found: Mapping[str, Any]) -> str:
     if "kept" in found:
         return f"{found['kept']:,} of {found['total']:,}"
+    if (files := by_hop(found)) is not None:
+        return files
     if found.get("files") is not None:
         return files_in_words(found["files"], found["total_files"])
     return "by condition" if found["reason"] in _BY_CONDITION else "all"
@@ -281,11 +285,12 @@ def headline(descriptor: Descriptor) -> str:
 
 def unpruned(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is not pruned."""
-    pruned = {target.scan for target in descriptor.targets}
+    pruned, by_hops = {target.scan for target in descriptor.targets}, followed(descriptor)
     return [
         plain(f"{found.scan.name} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
         if found.reason not in _BY_CONDITION
+        and found.scan not in by_hops
         and (found.scan not in pruned or found.reason != _PRUNED)
     ]
 
@@ -319,22 +324,9 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
         elif planned.files is None:
             yield f"files of {name} by {keys}"
         else:
-            keys += _by_index(descriptor, scan)
+            keys += by_index(descriptor, scan)
             yield f"{files_in_words(planned.files, planned.total_files)} of {name} by {keys}"
-
-
-def _by_index(descriptor: Descriptor, scan: ScanRef) -> str:
-    if not any(found.scan == scan for found in descriptor.index_filters):
-        return ""
-    used = (
-        use.column for use in descriptor.index_uses if use.scan == scan and use.files is not None
-    )
-    return f" and the key index of {', '.join(used)}"
-
-
-def files_in_words(files: int, total: int | None) -> str:
-    """``5 of 1,000 files``; without a known total ``5 files``."""
-    return counted(files, "file") if total is None else f"{files:,} of {counted(total, 'file')}"
+    yield from followed(descriptor).values()
 
 
 def _keys(found: RowFilter) -> str:
@@ -342,8 +334,3 @@ def _keys(found: RowFilter) -> str:
     one = len(found.values) == 2
     what = f"the {'range' if one else 'ranges'} of {keys}" if found.is_range else keys
     return f"{what} of {found.source.name}"
-
-
-def counted(number: int, word: str) -> str:
-    """``1 partition``, ``2 partitions``."""
-    return f"{number:,} {word if number == 1 else word + 's'}"

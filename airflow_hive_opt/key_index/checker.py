@@ -74,12 +74,18 @@ def problems_of_descriptor(table: Table, column: str, path: StoragePath) -> list
         raise NotCheckedError(f"{path} has no scan of this table by an index of {column}")
     problems = []
     for use in uses:
-        found = _of_scan(document["index_filters"], use["scan"])
-        filters = [each for each in found if not each.get("guards_only")]
-        guards = [each for each in found if each.get("guards_only")]
-        known = [*_of_scan(document["row_filters"], use["scan"]), *guards]
         # a row must have keys of all columns whose indexes the conditions come from
         columns = {each["column"].lower() for each in _of_scan(used, use["scan"])}
+        found = _of_scan(document["index_filters"], use["scan"])
+        # keys of another large table are among the conditions, and so is MERGE's list of keys
+        lists = [
+            each
+            for each in found
+            if each.get("guards_only")
+            or (use.get("hop") and each["column"].lower() in columns and not each["is_range"])
+        ]
+        filters = [each for each in found if each not in lists]
+        known = [*_of_scan(document["row_filters"], use["scan"]), *lists]
         keys = [each for each in known if each["column"].lower() in columns and _is_list(each)]
         if missing := columns - {each["column"].lower() for each in keys}:
             raise NotCheckedError(

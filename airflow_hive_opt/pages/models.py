@@ -51,10 +51,24 @@ class Place(BaseModel):
     column: int
 
 
+class Hop(BaseModel):
+    """Keys of other large tables, ``source`` by name. ``seconds`` is the time of their query.
+
+    The scan reads ``files`` because of the keys, and ``files_without`` otherwise.
+    """
+
+    source: str
+    keys: int | None = None
+    seconds: float | None = None
+    files: int | None = None
+    files_without: int | None = None
+
+
 class IndexUse(BaseModel):
     """What the run did with the key index of a scan's ``column``; ``sentence`` explains ``code``.
 
     ``files`` of ``total_files`` data files hold the keys, or are among the ``unknown`` ones.
+    ``hop`` is set if the keys came from other large tables.
     """
 
     column: str
@@ -64,6 +78,7 @@ class IndexUse(BaseModel):
     files: int | None = None
     unknown: int | None = None
     total_files: int | None = None
+    hop: Hop | None = None
 
 
 class Scan(BaseModel):

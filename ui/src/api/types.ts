@@ -29,6 +29,16 @@ export interface Place {
   column: number;
 }
 
+/** Keys of other large tables, of which the statement reads a part. */
+export interface Hop {
+  source: string;
+  keys: number | null;
+  seconds: number | null;
+  /** the files that the scan reads because of the keys, and otherwise */
+  files: number | null;
+  files_without: number | null;
+}
+
 /** What the run did with the key index of a scan's column; the sentence explains the code. */
 export interface IndexUse {
   column: string;
@@ -40,6 +50,8 @@ export interface IndexUse {
   /** those of them that the index does not cover */
   unknown: number | null;
   total_files: number | null;
+  /** set if the keys came from other large tables */
+  hop: Hop | null;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { IndexUse, Scan, TableRead } from "../api/types";
+import type { Hop, IndexUse, Scan, TableRead } from "../api/types";
 import { bytes, count, counted, prunedPercent } from "../format";
 import { isNamedBy, isPlanned, isPruned, isRestricted } from "../statement";
 import { Advice } from "./Advice";
@@ -24,11 +24,14 @@ export function ScanList({ scans, reads }: Props) {
             </span>
           </h3>
           {!isPlanned(scan) && (
-            <KeptBar kept={scan.kept ?? scan.files} total={scan.total ?? scan.total_files} />
+            <KeptBar
+              kept={hopOf(scan)?.hop?.files ?? scan.kept ?? scan.files}
+              total={scan.total ?? scan.total_files ?? hopOf(scan)?.total_files ?? null}
+            />
           )}
           <Outcome scan={scan} read={readOf(scan, scans, reads)} />
           {scan.indexes.map((use) => (
-            <p key={use.column} className="muted">
+            <p key={`${use.column} ${use.hop?.source ?? ""}`} className="muted">
               {indexInWords(use)}
             </p>
           ))}
@@ -52,6 +55,10 @@ function Outcome({ scan, read }: { scan: Scan; read: TableRead | null }) {
             {count(scan.kept ?? 0)} of {counted(scan.total ?? 0, "partition")}
           </strong>{" "}
           kept ({prunedPercent(scan.kept ?? 0, scan.total ?? 0)} pruned)
+        </>
+      ) : hopOf(scan) !== undefined ? (
+        <>
+          <strong>{filesOfHop(scan)}</strong> read, by the keys of {hopOf(scan)?.hop?.source}.
         </>
       ) : isRestricted(scan) ? (
         <>
@@ -82,12 +89,28 @@ function readOf(scan: Scan, scans: Scan[], reads: TableRead[]): TableRead | null
   return reads.find((read) => read.table === scan.table) ?? null;
 }
 
+/** The index that keys of other large tables have asked; undefined without one. */
+function hopOf(scan: Scan): IndexUse | undefined {
+  return scan.indexes.find((use) => use.hop !== null && use.code === "USED");
+}
+
+function filesOfHop(scan: Scan): string {
+  const use = hopOf(scan);
+  const files = use?.hop?.files ?? null;
+  return files === null ? "Files by condition" : `${count(files)} of ${counted(use?.total_files ?? files, "file")}`;
+}
+
 function indexInWords(use: IndexUse): string {
-  const index = `Key index of ${use.column}`;
+  const index = `Key index of ${use.column}${use.hop === null ? "" : ` by ${keysInWords(use.hop)}`}`;
   if (use.files === null) return `${index}, ${use.code}: ${use.sentence}${use.why && `: ${use.why}`}`;
   const unknown = use.unknown ? `, ${count(use.unknown)} of them not in the index` : "";
   const files = `${count(use.files)} of ${counted(use.total_files ?? use.files, "file")} hold the keys${unknown}`;
   return use.code === "USED" ? `${index}: ${files}` : `${index}, ${use.code}: ${use.sentence}; ${files}`;
+}
+
+function keysInWords(hop: Hop): string {
+  const keys = hop.keys === null ? "keys" : counted(hop.keys, "key");
+  return `${keys} of ${hop.source}${hop.seconds === null ? "" : `, read in ${hop.seconds.toFixed(1)} s`}`;
 }
 
 function readInWords(read: TableRead): string {
