@@ -50,6 +50,7 @@ help:
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
+	@echo "make fuzz-hops   N random joins of large tables with key indexes, compared with plain Spark"
 	@echo "make fuzz-key-index   N random statements by a column with a key index, compared with plain Spark"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
@@ -196,6 +197,12 @@ $(addprefix test-,$(LAKES)): test-%:
 $(addprefix fuzz-,$(LAKES)): fuzz-%:
 	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) CONNECT=$(CONNECT) $(python) \
 		-m pytest -q -s tests/lakes/$(format)/test_fuzz.py
+
+# Random joins of large tables with key indexes, on a line of Spark: make fuzz-hops N=1000 SEED=7.
+.PHONY: fuzz-hops
+fuzz-hops: .lakes/$(KEY_INDEX_SPARK)/ready
+	FUZZ_HOPS=$(N) FUZZ_SEED=$(SEED) .lakes/$(KEY_INDEX_SPARK)/bin/python \
+		-m pytest -q -s tests/lakes/iceberg/test_narrowed_tables_fuzz.py
 
 # Random statements by columns with a key index, on a line of Spark: make fuzz-key-index N=1000 SEED=7.
 .PHONY: fuzz-key-index

@@ -113,8 +113,8 @@ class NarrowedTables:
     ) -> Descriptor:
         """The descriptor with the outcome of one hop, which may be none."""
         relation, size = decision.relation, self._parts.size(descriptor, decision.scan)
-        if relation is None or size is None or self._lookup is None:
-            return descriptor
+        if relation is None or size is None or size.files == 0 or self._lookup is None:
+            return descriptor  # there is nothing to save, or nothing is known
         asked = worth_asking(decision, size, parts)
         if asked is None:
             return _with_uses(descriptor, _refused(decision, parts, IndexCode.COSTS_MORE))
