@@ -31,20 +31,28 @@ class RemoteOperation:
 
     - ``server`` is the server's host and port, and ``attempt`` the number of the try that has begun
       the operation.
+    - ``began`` is when, in seconds since 1970, by this attempt's clock.
     - ``work`` is the digest of the attempt's job, and ``cause`` what a retry has in common with the
       attempt before it, but a task that somebody has cleared has not. Records of all versions have
       ``cause``.
     - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
-      has.
+      has, and ``was_interrupted`` that it runs no more and may have written.
     """
 
     server: str
     id: OperationId
     attempt: int
+    began: float
     work: str
     cause: str
     outcome: Outcome
     has_succeeded: bool = False
+    was_interrupted: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the record says that the operation runs no more."""
+        return self.has_succeeded or self.was_interrupted
 
 
-REMOTE_OPERATION = Format("remote operation", 2, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 3, RemoteOperation)

@@ -2,13 +2,15 @@
 
 A record of the statement is stored before it begins, see ``operation_record``. It is deleted when
 the statement has failed. The attempt that finds a record begins nothing before that statement has
-ended, and nothing at all if it has succeeded, or if nobody knows how it has ended. An attempt that
+ended, and nothing at all if it has succeeded, if nobody knows how it has ended, or if it was
+interrupted and may have written. An attempt that
 has waited for the statement in the triggerer finds the record too.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.earlier_statement import (
+    check_interrupted,
     check_other_server,
     check_unknown,
     check_unreadable,
@@ -79,9 +82,10 @@ class ConnectOperations:
         Returns its outcome if it has done the job, so that this attempt has nothing to do. ``conf``
         are the settings of the job's session. An operation that does other work is interrupted, and
         so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
-        does not say that it has ended, or if this attempt is stopped, and ``AirflowFailException``
-        if the server does not know how it has ended, or if the connection names another server now.
-        Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
+        does not say that it has ended, or if this attempt is stopped. Raises
+        ``AirflowFailException`` if the server does not know how it has ended, if it was interrupted
+        and may have written, or if the connection names another server now. Raises ``LeftRunning``
+        if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
         try:
@@ -94,7 +98,7 @@ class ConnectOperations:
             return None
         same = (found.work, found.cause) == (self._work, self._cause)
         is_same = same and found.attempt < self._attempt
-        if found.server != self._server and not found.has_succeeded:
+        if found.server != self._server and not found.has_ended:
             check_other_server(found, self._server, self._cause)
             self._record.forget(found)
             return None
@@ -110,6 +114,9 @@ class ConnectOperations:
                 "theirs",
                 found.attempt,
             )
+        elif ending == "interrupted" and is_same:
+            self._forget(found, ending)
+            check_interrupted(found, self._url, job, conf)
         self._record.forget(found)
         self._release(found)
         self.raise_if_stopped()
@@ -123,6 +130,8 @@ class ConnectOperations:
         Returns ``None`` if the attempt has its work still to do: the operation never began, or an
         earlier attempt's has failed. Raises what :meth:`outcome_of_earlier` raises.
         """
+        from airflow_hive_opt.spark.session.operation_protocol import CANCELED
+
         found = self._record.read()
         if found is None or found.id != waited_for:
             message = (
@@ -139,10 +148,12 @@ class ConnectOperations:
         ending, failure = self._ended(found, how != "late", how == "succeeded")
         if ending == "succeeded":
             return self._adopted(found)
+        if ending == "unknown" and event.get("condition") == CANCELED:
+            ending = "interrupted"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
             check_unknown(found, self._cause)
-        self._record.forget(found)
+        self._forget(found, ending)
         self._release(found)
         self.raise_if_stopped()
         if ending == "not begun" or (found.attempt < self._attempt and how != "late"):
@@ -158,6 +169,7 @@ class ConnectOperations:
         """
         from airflow_hive_opt.documents.remote_operation import RemoteOperation
 
+        began = time.time()
         self.raise_if_stopped()
         other = self._record.read()
         if other is not None and other.id.session != found.session:
@@ -165,7 +177,7 @@ class ConnectOperations:
                 f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
                 "does not begin"
             )
-        who = (self._attempt, self._work, self._cause)
+        who = (self._attempt, began, self._work, self._cause)
         text = outcome.statement and masked(outcome.statement)  # Airflow's pages show the record
         record = RemoteOperation(self._server, found, *who, replace(outcome, statement=text))
         self._record.write(record)
@@ -232,7 +244,7 @@ class ConnectOperations:
         """Interrupts this attempt's operation and waits some seconds for its end.
 
         Returns ``None`` if it may still run, or if there is none, see :meth:`may_run`. The record
-        stays for the next attempt unless the operation has failed or has never begun.
+        stays for the next attempt unless the operation has failed by itself or has never begun.
         """
         if (own := self._own) is None:
             return None
@@ -267,6 +279,8 @@ class ConnectOperations:
         if has_succeeded or found.has_succeeded:
             log.info("the statement of try %d has succeeded", found.attempt)
             return "succeeded", None
+        if found.was_interrupted:
+            return "interrupted", None
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
         from airflow_hive_opt.spark.session.left_running import LeftRunning
 
@@ -317,6 +331,13 @@ class ConnectOperations:
             with left_operation(self._url, found.id, _PATIENCE) as left:
                 left.release_session()
 
+    def _forget(self, ended: RemoteOperation, ending: str) -> None:
+        """Deletes the record, unless the next attempt must look whether it has written."""
+        if ending == "interrupted":
+            self._record.write(replace(ended, was_interrupted=True))
+        else:
+            self._record.forget(ended)
+
     def _finish(self, ended: RemoteOperation, ending: str) -> None:
         """Stores that an operation has ended; an error is only logged, as it may have written."""
         self._own = None
@@ -324,6 +345,6 @@ class ConnectOperations:
             if ending == "succeeded":
                 self._record.write(replace(ended, has_succeeded=True))
             elif ending != "unknown":
-                self._record.forget(ended)
+                self._forget(ended, ending)
         except Exception as error:  # noqa: BLE001 - whatever it is
             log.warning("it can't be stored that the statement has ended: %s", error)

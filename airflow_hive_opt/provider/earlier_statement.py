@@ -16,7 +16,7 @@ from airflow_hive_opt.provider.without_stack import without_stack
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
-    from airflow_hive_opt.documents.job import Outcome
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import RemoteOperation
     from airflow_hive_opt.provider.operation_record import UnreadableRecord
 
@@ -33,6 +33,26 @@ def check_unknown(found: RemoteOperation, cause: str) -> None:
         why = "Look at the table, then clear the task to run the statement again"
         raise without_stack(AirflowFailException(f"{message}. {why}"))
     log.warning("%s. If it adds rows, look for rows that are there twice", message)
+
+
+def check_interrupted(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
+    """It was interrupted; raises ``AirflowFailException`` if it may have written.
+
+    ``job`` has the same statement, ``url`` and ``conf`` are those of its session.
+    """
+    from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
+    from airflow_hive_opt.spark.session.connect import remote_session
+
+    with remote_session(url, {**conf, **job.session_conf}) as session:
+        why = why_it_may_have_written(session, job.statement, found.began)
+    if why is not None:
+        message = (
+            f"the statement of try {found.attempt} of this task was interrupted on {found.server}, "
+            f"and it may have written all or some of its rows: {why}. Look at the table, then "
+            "clear the task to run the statement again"
+        )
+        raise without_stack(AirflowFailException(message))
+    log.info("the statement of try %d was interrupted before it wrote", found.attempt)
 
 
 def check_other_server(found: RemoteOperation, now: str, cause: str) -> None:

@@ -7,7 +7,7 @@
   parts of the original text.
 - ``edits`` replaces parts of the text. ``nodes`` walks the tree, within the time of ``budget``.
 - ``tables`` returns the tables that a statement names, from its text alone. ``reruns`` says which
-  statements of a script must not run again.
+  statements of a script must not run again, ``added_rows`` to which tables a statement adds rows.
 - ``precheck`` finds mistakes that the text shows: unknown words, tables and parameters.
 - ``words`` gives the words of a text, without parsing.
 - ``catalog`` has the data classes of tables and partitions and the protocol to look them up.

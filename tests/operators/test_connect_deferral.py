@@ -20,6 +20,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from packaging.version import Version
 
+from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
 from airflow_hive_opt.provider.airflow_compat import TRIGGERS_ARE_KILLED
 from tests.versions.installed import SPARK
 
@@ -276,7 +277,7 @@ def test_the_execution_timeout_stops_the_statement(rows, folder):
     assert event["how"] == "late"
     with pytest.raises(AirflowException, match="execution_timeout was over"):
         resumed(folder, ENDLESS, wait.kwargs, event)
-    assert record_of(folder) is None
+    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted
     assert rows() == []
 
 
@@ -290,7 +291,7 @@ def test_a_worker_that_is_stopped_as_it_defers_stops_the_statement(rows, folder,
     )
     with pytest.raises(AirflowException, match="was stopped"):
         operator.execute(context(folder, 1))
-    assert record_of(folder) is None
+    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted
     assert rows() == []
 
 
@@ -306,11 +307,10 @@ def test_a_statement_that_nobody_follows_is_stopped_at_the_end_of_the_process(
     monkeypatch.setattr(deferral, "_SECONDS_UNTIL_FOLLOWED", 0.0)
     trigger, _ = deferred(folder, ENDLESS)
     get_listener_manager().hook.before_stopping(component=None)
-    if state == "deferred":
-        assert record_of(folder) is not None
+    is_followed = state == "deferred"
+    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted is not is_followed
+    if is_followed:
         killed(trigger, "failed")
-    else:
-        assert record_of(folder) is None  # it has ended
     assert event_of(trigger)["how"] == "failed"
     assert rows() == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from types import SimpleNamespace
@@ -18,11 +19,12 @@ if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
 from airflow_hive_opt.documents.job import Job, Outcome, Status
-from airflow_hive_opt.documents.remote_operation import OperationId
+from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId
 from airflow_hive_opt.provider.airflow_compat import mask_secret
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
-from airflow_hive_opt.spark.session import connect_operation
+from airflow_hive_opt.spark.application import written_since
+from airflow_hive_opt.spark.session import connect, connect_operation
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
 from airflow_hive_opt.spark.session.left_running import LeftRunning
 from tests.operators.connect_attempt import Store, context, record_of
@@ -50,6 +52,7 @@ SUCCEEDED, ENDED, LATE, LOST = ({"how": how} for how in ("succeeded", "ended", "
 GONE = refuses("[INVALID_HANDLE.SESSION_NOT_FOUND] The handle is invalid. SQLSTATE: HY000")
 ABANDONED = refuses("[INVALID_HANDLE.OPERATION_ABANDONED] The handle is invalid. SQLSTATE: HY000")
 NEVER_THERE = refuses("[INVALID_HANDLE.OPERATION_NOT_FOUND] The handle is invalid.")
+CANCELED = refuses("[OPERATION_CANCELED] Operation has been canceled. SQLSTATE: HY008")
 FAILED = refuses("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012")
 
 
@@ -71,6 +74,16 @@ def left_by_first(folder, url, job=JOB, conf=None):
     assert first.outcome_of_earlier(job, conf or {}) is None
     first.begins(ID, DONE)
     return first
+
+
+def recorded(folder):
+    return REMOTE_OPERATION.decode(record_of(folder))
+
+
+def tells(monkeypatch, why):
+    """The table tells this of its writes, without a server."""
+    monkeypatch.setattr(connect, "remote_session", lambda *_: nullcontext())
+    monkeypatch.setattr(written_since, "why_it_may_have_written", lambda *_: why)
 
 
 @pytest.mark.parametrize("answer", [GONE, ABANDONED], ids=["session", "operation"])
@@ -332,14 +345,47 @@ def test_what_the_triggerer_knows_of_a_failure_counts_if_the_server_forgets_it(
     assert record_of(folder) is None
 
 
-def test_a_statement_that_the_triggerer_saw_stopped_may_be_retried(folder):
+def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
     event = {**LATE, "condition": "OPERATION_CANCELED", "is_refused": False}
     with answering(GONE) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
-        left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how"):
             of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+    assert recorded(folder).was_interrupted
+
+
+def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder):
+    with answering(CANCELED) as server:
+        first = left_by_first(folder, server.url)
+        failed = Outcome(Status.FAILED, "stopped")
+        assert first.settled(lambda: failed) is failed
+        assert recorded(folder).was_interrupted
+        other = of_try(folder, server.url, 2)
+        assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2"), {}) is None
+    assert record_of(folder) is None
+
+
+def test_an_interrupted_statement_that_may_have_written_is_not_repeated(folder, monkeypatch):
+    """On another server too: the table says what the statement has written."""
+    tells(monkeypatch, "r is newer")
+    with answering(CANCELED) as server, answering(CANCELED) as other:
+        left_by_first(folder, server.url).stop_own()
+        for number in (2, 3):
+            with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
+                of_try(folder, other.url, number).outcome_of_earlier(JOB, {})
+            assert recorded(folder).was_interrupted
+        cleared = of_try(folder, other.url, 4, max_tries=4)
+        assert cleared.outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+
+
+def test_an_interrupted_statement_that_has_not_written_runs_again(folder, monkeypatch):
+    tells(monkeypatch, None)
+    with answering(CANCELED) as server:
+        left_by_first(folder, server.url)  # its worker is killed, and the server interrupts it
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
 
 
 def test_the_words_of_a_failure_are_the_servers(folder):
@@ -414,7 +460,7 @@ def with_version(folder, number):
     Store(folder).set("spark_connect_operation", json.dumps(document))
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [2, 4])
 def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)

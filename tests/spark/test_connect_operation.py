@@ -95,9 +95,9 @@ def test_a_statement_is_stopped_and_writes_nothing_after_its_end(connect_server,
         ended(connect_server.url, found, 0.5)
     with left_operation(connect_server.url, found, 60) as left:
         left.interrupt()
-        assert left.ending() is Ending.FAILED
+        assert left.ending() is Ending.INTERRUPTED
         left.interrupt()  # does nothing more
-        assert left.ending() is Ending.FAILED
+        assert left.ending() is Ending.INTERRUPTED
         before = rows()
         time.sleep(4)
         assert rows() == before == 0

@@ -4,6 +4,7 @@
   for.
 - ``handed_over`` checks a list that was made elsewhere.
 - ``begun`` tells of a statement that is about to write on a Spark Connect server.
+- ``written_since`` says whether an interrupted statement may have written.
 - ``completion`` makes report and outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

@@ -26,6 +26,7 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from airflow_hive_opt.spark.session.connect import server_of
 from airflow_hive_opt.spark.session.operation_protocol import (
+    CANCELED,
     CUT,
     NO_SUCH_CALL,
     Ending,
@@ -153,8 +154,10 @@ class FollowedOperation:
             if condition_of(error) or error.code() in NO_SUCH_CALL:
                 return Ended(How.ENDED)  # before Spark 4.2 nobody can say more
             raise NoAnswer(_words_of(error)) from None
-        known = {Ending.SUCCEEDED: How.SUCCEEDED, Ending.FAILED: How.FAILED}
         ending = ending_in(answer)
+        if ending is Ending.INTERRUPTED:
+            return Ended(How.FAILED, CANCELED)
+        known = {Ending.SUCCEEDED: How.SUCCEEDED, Ending.FAILED: How.FAILED}
         return None if ending is None else Ended(known.get(ending, How.ENDED))
 
 

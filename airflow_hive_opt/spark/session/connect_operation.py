@@ -22,6 +22,7 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.spark.session.operation_protocol import (
+    CANCELED,
     CUT,
     NO_SUCH_CALL,
     Ending,
@@ -65,7 +66,8 @@ def left_operation(
 class LeftOperation:
     """An operation that another client has begun; see :func:`left_operation`.
 
-    ``failure`` is the error of one that has failed, once :meth:`ending` has read it.
+    ``failure`` is the error of one that has failed, or was interrupted, once :meth:`ending` has
+    read it.
     """
 
     failure: PySparkException | None = None
@@ -117,7 +119,7 @@ class LeftOperation:
                     raise NotEnded(str(error)) from None
                 else:  # the operation's own error is its last response
                     self.failure = error.raised
-                    return Ending.FAILED
+                    return Ending.INTERRUPTED if condition == CANCELED else Ending.FAILED
 
     def _has_read_all(self, limit: float) -> bool:
         """Reads responses until the stream ends; whether the last one was that of a success."""

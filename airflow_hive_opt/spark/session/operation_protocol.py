@@ -23,6 +23,9 @@ CUT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
 
+CANCELED = "OPERATION_CANCELED"
+"""The condition of an operation that was interrupted."""
+
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -30,12 +33,15 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 class Ending(StrEnum):
     """How an operation has ended.
 
+    :attr:`INTERRUPTED`: it runs no more, but may have written: Spark says this also of an operation
+    that was interrupted at its commit, or after it.
     :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
     :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
     """
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    INTERRUPTED = "interrupted"
     NOT_BEGUN = "not begun"
     UNKNOWN = "unknown"
 
@@ -97,8 +103,10 @@ def ending_in(status: Any) -> Ending | None:
     found = [each.state for each in status.operation_statuses]
     if states.OPERATION_STATE_SUCCEEDED in found:
         return Ending.SUCCEEDED
-    if {states.OPERATION_STATE_FAILED, states.OPERATION_STATE_CANCELLED} & set(found):
+    if states.OPERATION_STATE_FAILED in found:
         return Ending.FAILED
+    if states.OPERATION_STATE_CANCELLED in found:
+        return Ending.INTERRUPTED
     if {states.OPERATION_STATE_RUNNING, states.OPERATION_STATE_TERMINATING} & set(found):
         return None
     return Ending.UNKNOWN

@@ -1,0 +1,64 @@
+"""Whether a table has been written to since a statement began, for each kind of table."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from packaging.version import Version
+
+from tests.versions.installed import SPARK
+
+if Version("4.0") > SPARK:
+    pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
+
+from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
+from airflow_hive_opt.spark.session.connect import remote_session
+
+FORMATS = ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS TEXTFILE"]
+LATER = 3600.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def session(connect_server):
+    with remote_session(connect_server.url, {}) as found:
+        found.sql("CREATE DATABASE since")
+        yield found
+        found.sql("DROP DATABASE since CASCADE")
+
+
+@pytest.fixture(params=FORMATS)
+def table(request, session):
+    """A table with one row in one of its partitions."""
+    session.sql("DROP TABLE IF EXISTS since.r")
+    if "USING" in request.param:
+        session.sql(f"CREATE TABLE since.r (id INT, p STRING) {request.param} PARTITIONED BY (p)")
+    else:
+        session.sql(f"CREATE TABLE since.r (id INT) PARTITIONED BY (p STRING) {request.param}")
+    session.sql("INSERT INTO since.r PARTITION (p = 'a') SELECT 1")
+    return "since.r"
+
+
+def test_a_table_tells_whether_it_has_been_written_to(session, table):
+    insert = f"INSERT INTO {table} SELECT 1, 'b'"
+    now = time.time()
+    assert why_it_may_have_written(session, insert, now + LATER) is None
+    assert "has been written to" in why_it_may_have_written(session, insert, now - LATER)
+    overwrite = insert.replace("INTO", "OVERWRITE TABLE")
+    assert why_it_may_have_written(session, overwrite, now - LATER) is None
+
+
+@pytest.mark.parametrize("table", FORMATS[:1], indirect=True)
+def test_only_the_partition_counts_that_a_statement_names(session, table):
+    since = time.time() - LATER
+    insert = f"INSERT INTO {table} PARTITION (p = '{{}}') SELECT 2"
+    assert why_it_may_have_written(session, insert.format("b"), since) is None
+    assert "has been written to" in why_it_may_have_written(session, insert.format("a"), since)
+
+
+def test_what_can_not_be_known_may_have_written(session):
+    no_table = why_it_may_have_written(session, "INSERT INTO since.no_table SELECT 1", time.time())
+    assert "`since`.`no_table` does not tell" in no_table
+    assert "TABLE_OR_VIEW_NOT_FOUND" in no_table
+    unclear = why_it_may_have_written(session, "FROM VALUES (1) INSERT INTO", time.time())
+    assert unclear == "nobody knows which tables it writes"
