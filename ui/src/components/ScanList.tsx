@@ -91,7 +91,7 @@ function readOf(scan: Scan, scans: Scan[], reads: TableRead[]): TableRead | null
 
 /** The index that keys of other large tables have asked; undefined without one. */
 function hopOf(scan: Scan): IndexUse | undefined {
-  return scan.indexes.find((use) => use.hop !== null && use.code === "USED");
+  return scan.indexes.find((use) => use.hop != null && use.code === "USED");
 }
 
 function filesOfHop(scan: Scan): string {
