@@ -24,6 +24,7 @@ from airflow_hive_opt.provider.earlier_statement import (
     check_unknown,
     check_unreadable,
     failed_outcome,
+    warn_of_other_work,
 )
 from airflow_hive_opt.provider.operation_record import (
     OperationRecord,
@@ -107,13 +108,8 @@ class ConnectOperations:
             return self._adopted(found)
         if ending == "unknown":
             check_unknown(found, self._cause)
-        elif ending == "succeeded" and found.cause == self._cause and found.work != self._work:
-            log.warning(
-                "the statement of try %d has succeeded, but this try has another statement, other "
-                "parameters or other settings, so it runs too. If it adds rows, both have added "
-                "theirs",
-                found.attempt,
-            )
+        elif found.cause == self._cause and found.work != self._work:
+            warn_of_other_work(found, ending)
         elif ending == "interrupted" and is_same:
             self._forget(found, ending)
             check_interrupted(found, self._url, job, conf)
@@ -141,7 +137,7 @@ class ConnectOperations:
             )
             raise without_stack(AirflowFailException(message))
         how = event["how"]
-        if found.server != self._server and not (how == "succeeded" or found.has_succeeded):
+        if found.server != self._server and not (how == "succeeded" or found.has_ended):
             check_other_server(found, self._server, self._cause)
             self._record.forget(found)
             return None
@@ -334,7 +330,7 @@ class ConnectOperations:
     def _forget(self, ended: RemoteOperation, ending: str) -> None:
         """Deletes the record, unless the next attempt must look whether it has written."""
         if ending == "interrupted":
-            self._record.write(replace(ended, was_interrupted=True))
+            self._record.replace(ended, replace(ended, was_interrupted=True))
         else:
             self._record.forget(ended)
 

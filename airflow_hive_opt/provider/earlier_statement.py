@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
@@ -38,13 +38,24 @@ def check_unknown(found: RemoteOperation, cause: str) -> None:
 def check_interrupted(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
     """It was interrupted; raises ``AirflowFailException`` if it may have written.
 
-    ``job`` has the same statement, ``url`` and ``conf`` are those of its session.
+    ``job`` has the same statement, ``url`` and ``conf`` are those of its session. Raises
+    ``AirflowException`` if the server fails.
     """
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.error_text import in_words
     from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
     from airflow_hive_opt.spark.session.connect import remote_session
 
     with remote_session(url, {**conf, **job.session_conf}) as session:
-        why = why_it_may_have_written(session, job.statement, found.began)
+        try:
+            why = why_it_may_have_written(session, job.statement, found.began)
+        except PySparkException as error:
+            message = (
+                f"the statement of try {found.attempt} of this task was interrupted, and nothing "
+                f"shows whether it has written: {in_words(error)}"
+            )
+            raise without_stack(AirflowException(message)) from None
     if why is not None:
         message = (
             f"the statement of try {found.attempt} of this task was interrupted on {found.server}, "
@@ -72,6 +83,17 @@ def check_unreadable(error: UnreadableRecord, cause: str) -> None:
     if error.cause in (None, cause):
         raise error
     log.warning("%s. If it adds rows, look for rows that are there twice", error)
+
+
+def warn_of_other_work(found: RemoteOperation, ending: str) -> None:
+    """The retry runs another statement than the one that has ended so."""
+    if ending in ("succeeded", "interrupted"):
+        log.warning(
+            "the statement of try %d %s, but this try has another statement, other parameters or "
+            "other settings, so it runs too. If it adds rows, both have added theirs",
+            found.attempt,
+            "has succeeded" if ending == "succeeded" else "was interrupted and may have written",
+        )
 
 
 def failed_outcome(

@@ -76,6 +76,12 @@ class OperationRecord:
         else:
             self._store.set(_KEY, REMOTE_OPERATION.text(record))
 
+    def replace(self, found: RemoteOperation, by: RemoteOperation) -> None:
+        """Replaces the record if it is still that of the operation ``found``."""
+        now = self.read()
+        if now is not None and now.id == found.id:
+            self.write(by)
+
     def forget(self, found: RemoteOperation) -> None:
         """Deletes the record if it is still that of this operation."""
         now = self.read()

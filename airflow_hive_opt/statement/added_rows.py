@@ -1,70 +1,90 @@
 """The tables in which two runs of a statement leave other rows than one run.
 
-INSERT OVERWRITE and DELETE leave the same rows however often they run. A second CREATE TABLE AS
-fails.
+INSERT OVERWRITE and DELETE leave the same rows however often they run, unless they read the table
+that they write. A second CREATE TABLE AS fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import tree_of
+from airflow_hive_opt.statement.parse import tree_of, why_unsupported
 from airflow_hive_opt.statement.script import split_settings
+from airflow_hive_opt.statement.tables import mentions
+
+_NULL = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark reads as NULL
 
 
 @dataclass(frozen=True)
 class AddedTo:
     """A table to which a statement adds rows, or whose rows it changes.
 
-    ``name`` is the table's name in SQL, as the statement has it. ``partition`` is the condition of
-    the partition that INSERT names, and empty if it names none or not by literals alone.
+    ``name`` is the table's name in SQL, as the statement has it. ``partition`` has the columns of
+    the partition that INSERT names by strings, with their values.
     """
 
     name: str
-    partition: str = ""
+    partition: tuple[tuple[str, str], ...] = ()
 
 
 def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     """These tables of the statement; ``None`` if it is not understood.
 
     >>> tables_added_to("INSERT INTO dw.r PARTITION (day = '2026-01-31', hour) SELECT * FROM a")
-    (AddedTo(name='`dw`.`r`', partition="`day` = '2026-01-31'"),)
+    (AddedTo(name='`dw`.`r`', partition=(('day', '2026-01-31'),)),)
     >>> tables_added_to("FROM a INSERT OVERWRITE TABLE r SELECT 1 INSERT INTO s SELECT 2")
-    (AddedTo(name='`s`', partition=''),)
+    (AddedTo(name='`s`', partition=()),)
     >>> tables_added_to("MERGE INTO l.d.r t USING s ON t.k = s.k WHEN MATCHED THEN DELETE")
-    (AddedTo(name='`l`.`d`.`r`', partition=''),)
-    >>> tables_added_to("INSERT OVERWRITE TABLE r SELECT 1"), tables_added_to("CREATE TABLE r AS (")
-    ((), None)
+    (AddedTo(name='`l`.`d`.`r`', partition=()),)
+    >>> tables_added_to("INSERT OVERWRITE TABLE r SELECT 1"), tables_added_to("DELETE FROM r")
+    ((), ())
+    >>> tables_added_to("INSERT OVERWRITE d.r SELECT id + 1 FROM r")
+    (AddedTo(name='`d`.`r`', partition=()),)
+    >>> tables_added_to("INSERT INTO ${t} SELECT 1"), tables_added_to("CREATE TABLE r AS (")
+    (None, None)
     """
-    tree = tree_of(split_settings(sql)[1])
-    if isinstance(tree, (exp.Delete, exp.Create)):
-        return ()
+    text = split_settings(sql)[1]
+    tree = tree_of(text)
+    if tree is None or why_unsupported(text) is not None:
+        return None
+    named = mentions(tree)
+    if isinstance(tree, exp.Delete):
+        target = named.changed[0]
+        return _if_read(target, (read for read in named.reads if read is not target))
+    if isinstance(tree, exp.Create):  # one that IF NOT EXISTS skips may lack its rows
+        return None if tree.args.get("exists") else ()
     if isinstance(tree, (exp.Merge, exp.Update)):
         changed = tree.this
         return (_added_to(changed),) if isinstance(changed, exp.Table) else None
     if not isinstance(tree, (exp.Insert, exp.MultitableInserts)):
         return None
-    found = []
+    found: list[AddedTo] = []
     for insert in tree.find_all(exp.Insert):
-        if insert.args.get("overwrite"):
-            continue
         target = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
-        if not isinstance(target, exp.Table):
+        if not isinstance(target, exp.Table) or not isinstance(target.this, exp.Identifier):
             return None
-        found.append(_added_to(target))
+        replaces = insert.args.get("overwrite")
+        found += _if_read(target, named.reads) if replaces else (_added_to(target),)
     return tuple(found)
+
+
+def _if_read(target: exp.Table, reads: Iterable[exp.Table]) -> tuple[AddedTo, ...]:
+    """The target if the statement may read it too: databases may be left out."""
+    is_read = any(read.name.lower() == target.name.lower() for read in reads)
+    return (_added_to(target),) if is_read else ()
 
 
 def _added_to(table: exp.Table) -> AddedTo:
     name = ".".join(quote(part.name) for part in table.parts)
-    return AddedTo(name, " AND ".join(_literals_of(table.args.get("partition"))))
+    return AddedTo(name, tuple(_strings_of(table.args.get("partition"))))
 
 
-def _literals_of(partition: exp.Partition | None) -> Iterator[str]:
+def _strings_of(partition: exp.Partition | None) -> Iterator[tuple[str, str]]:
     for each in partition.expressions if partition is not None else ():
-        if isinstance(each, exp.EQ) and isinstance(each.expression, exp.Literal):
-            yield f"{quote(each.this.name)} = {each.expression.sql('spark')}"
+        value = each.expression if isinstance(each, exp.EQ) else None
+        if isinstance(value, exp.Literal) and value.is_string and value.name not in _NULL:
+            yield each.this.name.lower(), value.name

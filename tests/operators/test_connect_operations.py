@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from packaging.version import Version
+from pyspark.errors import PySparkException
 
 from tests.versions.installed import SPARK
 
@@ -22,6 +23,7 @@ from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId
 from airflow_hive_opt.provider.airflow_compat import mask_secret
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
+from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.application import written_since
 from airflow_hive_opt.spark.session import connect, connect_operation
@@ -355,7 +357,7 @@ def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
     assert recorded(folder).was_interrupted
 
 
-def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder):
+def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, caplog):
     with answering(CANCELED) as server:
         first = left_by_first(folder, server.url)
         failed = Outcome(Status.FAILED, "stopped")
@@ -364,6 +366,31 @@ def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder):
         other = of_try(folder, server.url, 2)
         assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2"), {}) is None
     assert record_of(folder) is None
+    assert "was interrupted and may have written" in caplog.text
+
+
+def test_an_interrupted_attempt_leaves_the_record_of_the_next_one(folder):
+    with answering(CANCELED) as server:
+        first = left_by_first(folder, server.url)
+        OperationRecord(context(folder, 2), folder / "2.json").write(
+            replace(recorded(folder), id=replace(ID, operation=ID.session), attempt=2)
+        )
+        first.stop_own()
+    assert (recorded(folder).attempt, recorded(folder).was_interrupted) == (2, False)
+
+
+def test_a_server_that_fails_does_not_say_whether_a_statement_has_written(folder, monkeypatch):
+    def fails(*_):
+        raise PySparkException("the metastore is away")
+
+    tells(monkeypatch, None)
+    monkeypatch.setattr(written_since, "why_it_may_have_written", fails)
+    with answering(CANCELED) as server:
+        left_by_first(folder, server.url).stop_own()
+        with pytest.raises(AirflowException, match="the metastore is away") as raised:
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+    assert not isinstance(raised.value, AirflowFailException)
+    assert recorded(folder).was_interrupted
 
 
 def test_an_interrupted_statement_that_may_have_written_is_not_repeated(folder, monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from packaging.version import Version
@@ -48,12 +50,26 @@ def test_a_table_tells_whether_it_has_been_written_to(session, table):
     assert why_it_may_have_written(session, overwrite, now - LATER) is None
 
 
-@pytest.mark.parametrize("table", FORMATS[:1], indirect=True)
 def test_only_the_partition_counts_that_a_statement_names(session, table):
     since = time.time() - LATER
     insert = f"INSERT INTO {table} PARTITION (p = '{{}}') SELECT 2"
     assert why_it_may_have_written(session, insert.format("b"), since) is None
     assert "has been written to" in why_it_may_have_written(session, insert.format("a"), since)
+
+
+def test_files_count_of_which_the_metastore_knows_no_partition(session, table):
+    """A statement may be interrupted between the two."""
+    since = time.time() - LATER
+    (described,) = (
+        session.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Location'").collect()
+    )
+    folder = Path(urlsplit(described.data_type).path) / "p=c"
+    folder.mkdir()
+    (folder / "part-00000").write_text("x")
+    insert = f"INSERT INTO {table} PARTITION (p = '{{}}') SELECT 2"
+    assert "has been written to" in why_it_may_have_written(session, insert.format("c"), since)
+    assert why_it_may_have_written(session, insert.format("b"), since) is None
+    assert session.table(table).where("p = 'c'").count() == 0
 
 
 def test_what_can_not_be_known_may_have_written(session):

@@ -1,29 +1,35 @@
 """Whether an interrupted statement may have written: its tables tell.
 
 Spark reports a statement as cancelled also if it was interrupted while it committed, or after that.
-The table has its rows then, or some of them.
+The table has its rows then, or some of them. Files may be in place before the metastore knows their
+partition.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.statement.added_rows import AddedTo, tables_added_to
+from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
+# Such a value is the name of the partition's folder, and equals only itself.
+_PLAIN = "[A-Za-z0-9_.-]+"
 
 
 def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> str | None:
     """Why a second run of the statement may repeat what it wrote; ``None`` if it has not written.
 
     ``began`` is when the first run began, in seconds since 1970. A table that another writer has
-    changed since then counts too.
+    changed since then counts too. Raises Spark's errors, but those of a table that can't be read.
     """
     tables = tables_added_to(sql)
     if tables is None:
@@ -31,30 +37,44 @@ def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> st
     since = f"timestamp_seconds({began - _CLOCKS:.3f})"
     for table in tables:
         try:
-            if _newer(session, table, since).limit(1).collect():
+            if any(newer.limit(1).collect() for newer in _newer(session, table, since)):
                 return f"{table.name} has been written to since that statement began"
-        except PySparkException as error:
+        except AnalysisException as error:
             return f"{table.name} does not tell whether it has been written to: {in_words(error)}"
     return None
 
 
-def _newer(session: SparkSession, table: AddedTo, since: str) -> DataFrame:
-    """A row for each file or version of the table that is newer."""
-    described = {
-        row.col_name: row.data_type
-        for row in session.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()
-    }
-    provider = str(described.get("Provider", "")).lower()
+def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFrame]:
+    """Frames that have a row for each newer file or version of the table."""
+    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()
+    described = {row.col_name: str(row.data_type) for row in rows}
+    provider = described.get("Provider", "").lower()
     if provider == "iceberg":
-        return session.sql(f"SELECT 1 FROM {table.name}.snapshots WHERE committed_at >= {since}")
+        yield session.sql(f"SELECT 1 FROM {table.name}.snapshots WHERE committed_at >= {since}")
+        return
     if provider == "delta":
         history = session.sql(f"DESCRIBE HISTORY {table.name}")
-        return history.where(f"timestamp >= {since}").select("version")
-    if provider == "hive":  # whose tables have no column _metadata
+        yield history.where(f"timestamp >= {since}").select("version")
+        return
+    partition = _as_named(table, described)
+    if "Location" in described:
         listed = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        files = listed.load(str(described["Location"])).where(f"modificationTime >= {since}")
-        return files.select("path")
-    where = f"_metadata.file_modification_time >= {since}"
-    if table.partition:
-        where = f"{table.partition} AND {where}"
-    return session.sql(f"SELECT 1 FROM {table.name} WHERE {where}")
+        files = listed.load(described["Location"]).where(f"modificationTime >= {since}")
+        for name, value in partition.items():
+            files = files.where(files.path.contains(f"/{name}={value}/"))
+        yield files.select("path")
+    if provider != "hive" or "Location" not in described:  # Hive's tables have no such column
+        where = [f"_metadata.file_modification_time >= {since}"]
+        where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
+        yield session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}")
+
+
+def _as_named(table: AddedTo, described: Mapping[str, str]) -> dict[str, str]:
+    """The values of the statement's partition that are the names of folders as they are."""
+    columns = {name.lower(): (name, kind) for name, kind in described.items()}
+    found = {}
+    for name, value in table.partition:
+        visible, kind = columns.get(name, ("", ""))
+        if kind == "string" and re.fullmatch(_PLAIN, value):
+            found[visible] = value
+    return found
