@@ -2,15 +2,15 @@
 
 The local task has found which part of a large table a scan reads. The statement with the scan of
 this part alone has the same rows. So the part gives keys to another scan as a small table does, by
-the same rules. Its keys are for key indexes alone: only these tell what many keys leave of a table.
+the same rules. Its small tables are not read again: their rows may have changed. Its keys are for key indexes alone: only these tell what many keys leave of a table.
 
 >>> from airflow_hive_opt.pruning.example import followed
 >>> sql = '''SELECT s.v FROM lake.s.sales s JOIN lake.s.returns r ON s.ticket = r.ticket
 ...     JOIN lake.s.days d ON r.day = d.day WHERE d.v = 7'''
 >>> print(followed(sql, "r", "`r`.`day` IN (DATE'2026-01-05')"))
 s.ticket by SELECT DISTINCT `r`.`ticket` FROM (SELECT * FROM lake.s.returns VERSION AS OF 1 AS `r`
-WHERE `r`.`day` IN (DATE'2026-01-05')) AS `r`, lake.s.days AS `d`
-WHERE (d.v = 7) AND (r.day = d.day) AND `r`.`ticket` IS NOT NULL
+WHERE `r`.`day` IN (DATE'2026-01-05')) AS `r`
+WHERE `r`.`ticket` IS NOT NULL
 """
 
 from __future__ import annotations

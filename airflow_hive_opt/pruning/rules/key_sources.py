@@ -148,29 +148,32 @@ def components(
     return [(group, tuple(found)) for group, found in conditions.items()]
 
 
-def without_idle(
+def of_narrowed(
     group: frozenset[str],
     own: Sequence[Condition],
     links: Sequence[Condition],
+    alias: str,
     small: Mapping[str, Small],
-) -> tuple[frozenset[str], tuple[Condition, ...]]:
-    """The group of a narrowed table without the small tables that are only joined with it.
+) -> tuple[frozenset[str], tuple[Condition, ...], list[Condition]]:
+    """The narrowed tables of a group that are joined with each other, without its other relations.
 
-    A relation that gives no key and has one condition, an equality with one other relation, rarely
-    leaves out a key. To read it together with a large table costs time.
+    Those are held to the snapshots of their keys. The rows of another relation may change until the
+    statement reads it. Without it the query returns the same keys or more. ``links`` join the group
+    with ``alias``; returns those of the tables that are left.
     """
-    kept, conditions = set(group), list(own)
-    asked = {alias for link in links for alias in link.aliases}
-    while True:
-        for alias in sorted(kept - asked):
-            on_it = [found for found in conditions if alias in found.aliases]
-            idle = len(on_it) == 1 and on_it[0].comparison == "=" and len(on_it[0].aliases) == 2
-            if idle and small[alias].narrowed is None:
-                kept.remove(alias)
-                conditions.remove(on_it[0])
-                break
-        else:
-            return frozenset(kept), tuple(conditions)
+    narrowed = {found for found in group if small[found].narrowed}
+    asked = [link for link in links if link.aliases - {alias} <= narrowed]
+    kept = set(min((sorted(link.aliases - {alias}) for link in asked), default=()))
+    inside = [found for found in own if found.aliases <= narrowed]
+    while more := {
+        other for found in inside if found.aliases & kept for other in found.aliases - kept
+    }:
+        kept |= more
+    return (
+        frozenset(kept),
+        tuple(found for found in inside if found.aliases <= kept),
+        [link for link in asked if link.aliases - {alias} <= kept],
+    )
 
 
 def key_source(

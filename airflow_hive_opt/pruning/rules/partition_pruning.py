@@ -39,8 +39,8 @@ from airflow_hive_opt.pruning.rules.key_sources import (
     Small,
     components,
     key_source,
+    of_narrowed,
     small_relations,
-    without_idle,
 )
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, visible_blocks
 from airflow_hive_opt.pruning.rules.weakening import weaken
@@ -125,7 +125,7 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
         group, own, mine = joined, conditions, provided.get(joined, [])
         if any(small[alias].narrowed for alias in group):  # its keys are for an index alone
             mine = [link for link in mine if _restricted(link, place) <= {*scanned.indexed}]
-            group, own = without_idle(joined, conditions, mine, small)
+            group, own, mine = of_narrowed(joined, conditions, mine, place.alias, small)
         if mine and _can_exclude_partitions(group, own, small, findings.scan):
             source = key_source(place, mine, group, own, small, bool(scanned.provider))
             findings.sources[source] = None

@@ -83,6 +83,8 @@ class NarrowedTables:
 
     def followed(self, descriptor: Descriptor) -> Descriptor:
         """The descriptor with the conditions that hops add; an error costs only hops."""
+        if not any(each.table.indexed for each in self._plan.decisions):
+            return descriptor
         try:
             for _ in range(MOST_HOPS):
                 parts = self._parts.narrowed(descriptor)
@@ -96,6 +98,8 @@ class NarrowedTables:
             log.info("no more keys of large tables are read: %s", error)
         except self._context.engine.failures as error:
             log.warning("no more keys of large tables are read: %s", in_words(error))
+        except Exception:
+            log.warning("the planner fails on keys of large tables", exc_info=True)
         return descriptor
 
     def _planned(self, parts: Mapping[ScanRef, Part]) -> Sequence[ScanDecision]:

@@ -178,6 +178,27 @@ def test_a_table_that_changes_between_two_tasks_ends_the_hops_that_depend_on_it(
     assert (found.rows, codes(found), held(found)) == (now, expected, kept)
 
 
+def test_a_small_table_that_changes_between_two_tasks_leaves_out_no_key(
+    changing, tmp_path, options
+):
+    sql = (
+        f"SELECT s.ticket, s.v, r.v, h.v {NARROWED} JOIN {SPACE}.shops h ON h.v = r.v "
+        "WHERE d.week = 3 AND h.name = 'shop 2'"
+    )
+    shops = "SELECT CAST(id AS INT), 'shop 2' FROM range(9) WHERE id NOT IN (2, 5)"
+    before = rows_of(changing, sql)
+    found = run_apart(
+        changing,
+        sql,
+        tmp_path,
+        lambda: changing.sql(f"INSERT INTO {SPACE}.shops {shops}"),
+        **options,
+    )
+    now = rows_of(changing, sql)
+    assert now != before
+    assert (found.rows, codes(found)) == (now, {"s": "USED"})
+
+
 def test_rows_that_come_after_the_keys_are_not_read(changing, tmp_path, options, monkeypatch):
     """Within one task, both tables are read at the snapshots from which the keys came."""
     expected = rows_of(changing, CHAIN)
