@@ -2,7 +2,8 @@
 
 The local task has found which part of a large table a scan reads. The statement with the scan of
 this part alone has the same rows. So the part gives keys to another scan as a small table does, by
-the same rules. Its small tables are not read again: their rows may have changed. Its keys are for key indexes alone: only these tell what many keys leave of a table.
+the same rules. Its small tables are not read again: their rows may have changed. Its keys are for
+key indexes alone: only these tell what many keys leave of a table.
 
 >>> from airflow_hive_opt.pruning.example import followed
 >>> sql = '''SELECT s.v FROM lake.s.sales s JOIN lake.s.returns r ON s.ticket = r.ticket

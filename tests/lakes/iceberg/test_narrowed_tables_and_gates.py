@@ -54,7 +54,7 @@ def options(root):
 @pytest.fixture
 def changing(facts):
     """The tables, whose changes are taken back."""
-    names = (SALES, RETURNS, CLAIMS)
+    names = (SALES, RETURNS, CLAIMS, f"{SPACE}.shops")
     before = {name: _snapshot(facts, name) for name in names}
     yield facts
     for name in names:
