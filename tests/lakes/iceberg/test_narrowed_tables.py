@@ -103,7 +103,7 @@ def test_keys_of_a_narrowed_table_ask_the_index_of_the_next(facts, hop, tmp_path
     assert found.statement.count("VERSION AS OF") == 2
     (use,) = (use for use in uses_of(found) if use.code == "USED")
     assert (use.files, use.unknown, use.total_files) == (5, 0, DAYS)
-    assert (use.hop.keys, use.hop.files_without, use.hop.source) == (5, DAYS, "returns and days")
+    assert (use.hop.keys, use.hop.files_without, use.hop.source) == (5, DAYS, "returns")
     without = run(facts, JOIN, tmp_path, settings=LARGE)
     assert (without.rows, reads(without, SALES, RETURNS)) == (found.rows, (DAYS, 2))
 
@@ -270,7 +270,7 @@ def test_several_tables_may_give_keys_for_one_scan(hop):
     uses = {use.column: use for use in uses_of(found) if use.scan.alias == "s"}
     assert {use.code for use in uses.values()} == {"USED"}
     names = {column: use.hop.source for column, use in uses.items()}
-    assert names == {"ticket": "returns and days", "cart": "claims and days"}
+    assert names == {"ticket": "returns", "cart": "claims"}
     assert found.files(SALES) < DAYS / 2
     twice = (
         f"SELECT s.v FROM {SOLD} JOIN {BACK} ON {SAME} JOIN {RETURNS} q "
@@ -381,11 +381,11 @@ def test_the_planning_of_hops_is_counted(hop, monkeypatch):
 def test_the_headline_and_the_text_of_the_descriptor_name_the_keys(hop):
     found = hop(JOIN)
     said = headline(found.report.descriptor)
-    by = "5 of 40 files of sales by the key index of ticket with 5 keys of returns and days"
+    by = "5 of 40 files of sales by the key index of ticket with 5 keys of returns"
     assert by in said
     assert "reads all partitions" not in said
     text = descriptor_to_text(found.report.descriptor)
-    assert "key index of s.ticket by 5 keys of returns and days: USED: 5 of 40 files" in text
+    assert "key index of s.ticket by 5 keys of returns: USED: 5 of 40 files" in text
     summary = found.report.summary()
     (line,) = (each for each in decision_lines(summary["decisions"]) if each.startswith("s "))
     assert "5 of 40 files" in line
