@@ -226,10 +226,10 @@ def test_dag_files_do_not_load_pyspark():
 @pytest.mark.parametrize(
     ("module", "most"),
     [
-        *((f"operators.{name}", 48) for name in ("map_join_prune", "local_task", "map_join")),
-        ("sensors.required_partitions", 57),
-        ("sensors.partition_descriptor", 32),
-        ("triggers.partitions", 32),
+        *((f"operators.{name}", 46) for name in ("map_join_prune", "local_task", "map_join")),
+        ("sensors.required_partitions", 55),
+        ("sensors.partition_descriptor", 30),
+        ("triggers.partitions", 30),
         ("triggers.application", 15),
         ("triggers.connect_statement", 6),
         ("metastores.thrift.metastore", 26),

@@ -15,9 +15,8 @@ from typing import Optional
 
 from airflow_hive_opt.documents.binding import SPARK, Binding
 from airflow_hive_opt.documents.format import Format
-from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexUse
+from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexUse, SkippedKeys
 from airflow_hive_opt.documents.key_tuples import KeyTuples
-from airflow_hive_opt.documents.skipped_keys import SkippedKeys
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.documents.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.documents.storage import StoragePath as StoragePath

@@ -11,8 +11,7 @@ from airflow_hive_opt.documents.descriptor import (
     RowFilter,
     Target,
 )
-from airflow_hive_opt.documents.index_text import keys_in_words
-from airflow_hive_opt.documents.indexed_scans import IndexUse
+from airflow_hive_opt.documents.indexed_scans import IndexUse, keys_in_words
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.report import files_in_words, headline, scans
 from airflow_hive_opt.metastores.partition_names import partition_name

@@ -1,11 +1,12 @@
-"""What key indexes did for the scans of a statement, as parts of the descriptor."""
+"""What key indexes did for the scans of a statement: as parts of the descriptor, and in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Optional
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Optional
 
-from airflow_hive_opt.documents.skipped_keys import SkippedKeys
+from airflow_hive_opt.documents.log_text import counted, files_in_words
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.text_enum import StrEnum
 
@@ -73,6 +74,17 @@ _SENTENCES = {
         "not read them; about every tenth run does"
     ),
 }
+
+
+@dataclass(frozen=True)
+class SkippedKeys:
+    """Keys that are not worth reading, by the digest of their queries and conditions.
+
+    ``runs`` is the number of runs in a row that did not read them.
+    """
+
+    digest: str
+    runs: int
 
 
 def reading_cost(files: int, bytes_: int) -> int:
@@ -173,3 +185,68 @@ class HeldScan:
     text: str
     aliased: bool
     snapshot: str
+
+
+def uses_for_xcom(
+    uses: Iterable[IndexUse], scan: ScanRef, seconds: float | None
+) -> list[dict[str, object]]:
+    """The uses of one scan as plain values; ``seconds`` is the statement's time if it has run.
+
+    Without key queries, which may be long.
+    """
+    return [_plain(use, seconds) for use in uses if use.scan == scan]
+
+
+def by_index(uses: Iterable[IndexUse], scan: ScanRef) -> str:
+    """The indexes that a scan's own keys have asked, for a line about these keys."""
+    used = [use.column for use in _used(uses) if use.scan == scan and use.hop is None]
+    return f" and the key index of {', '.join(used)}" if used else ""
+
+
+def followed(uses: Iterable[IndexUse]) -> dict[ScanRef, str]:
+    """The scans with conditions by keys of other large tables: each with what they leave."""
+    found: dict[ScanRef, list[IndexUse]] = {}
+    for use in _used(uses):
+        if use.hop is not None:
+            found.setdefault(use.scan, []).append(use)
+    return {scan: _sentence(scan, uses) for scan, uses in found.items()}
+
+
+def by_hop(decision: Mapping[str, Any]) -> str | None:
+    """The files that a hop leaves of a scan, by its decision in a summary."""
+    for use in decision.get("indexes") or ():
+        hop = use.get("hop")
+        if hop and use.get("code") == IndexCode.USED and hop.get("files") is not None:
+            return files_in_words(hop["files"], use.get("total_files"))
+    return None
+
+
+def keys_in_words(hop: Hop) -> str:
+    """``5 keys of returns and days``."""
+    return (
+        f"keys of {hop.source}"
+        if hop.keys is None
+        else f"{counted(hop.keys, 'key')} of {hop.source}"
+    )
+
+
+def _sentence(scan: ScanRef, uses: list[IndexUse]) -> str:
+    name = scan.short_name + ("" if scan.name == scan.alias else f" as {scan.name}")
+    by = (f"{use.column} with {keys_in_words(use.hop)}" for use in uses if use.hop)
+    hop = uses[0].hop
+    files = None if hop is None else hop.files
+    what = "files" if files is None else files_in_words(files, uses[0].total_files)
+    return f"{what} of {name} by the key index of {' and of '.join(by)}"
+
+
+def _used(uses: Iterable[IndexUse]) -> list[IndexUse]:
+    return [use for use in uses if use.code == IndexCode.USED]
+
+
+def _plain(use: IndexUse, seconds: float | None) -> dict[str, object]:
+    found = {name: value for name, value in asdict(use).items() if name not in ("scan", "hop")}
+    if use.hop is None:
+        return found
+    judged = use.code == IndexCode.USED and seconds is not None
+    hop = use.hop.after(seconds or 0) if judged else use.hop
+    return found | {"hop": {name: value for name, value in asdict(hop).items() if name != "sql"}}

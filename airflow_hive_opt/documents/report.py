@@ -16,7 +16,7 @@ from airflow_hive_opt.documents.descriptor import (
     Target,
 )
 from airflow_hive_opt.documents.format import Format
-from airflow_hive_opt.documents.index_text import by_hop, by_index, followed, uses_for_xcom
+from airflow_hive_opt.documents.indexed_scans import by_hop, by_index, followed, uses_for_xcom
 from airflow_hive_opt.documents.log_text import counted as counted
 from airflow_hive_opt.documents.log_text import files_in_words as files_in_words
 from airflow_hive_opt.documents.log_text import plain
@@ -186,7 +186,11 @@ def descriptor_summary(
             | _found(on)
             | ({"way": ways[found.scan]} if ways and found.scan in ways else {})
             | ({"skipped_keys": asdict(found.skipped_keys)} if found.skipped_keys else {})
-            | ({"indexes": uses} if (uses := uses_for_xcom(descriptor, found.scan, took)) else {})
+            | (
+                {"indexes": uses}
+                if (uses := uses_for_xcom(descriptor.index_uses, found.scan, took))
+                else {}
+            )
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],
@@ -285,7 +289,10 @@ def headline(descriptor: Descriptor) -> str:
 
 def unpruned(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is not pruned."""
-    pruned, by_hops = {target.scan for target in descriptor.targets}, followed(descriptor)
+    pruned, by_hops = (
+        {target.scan for target in descriptor.targets},
+        followed(descriptor.index_uses),
+    )
     return [
         plain(f"{found.scan.name} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
@@ -324,9 +331,9 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
         elif planned.files is None:
             yield f"files of {name} by {keys}"
         else:
-            keys += by_index(descriptor, scan)
+            keys += by_index(descriptor.index_uses, scan)
             yield f"{files_in_words(planned.files, planned.total_files)} of {name} by {keys}"
-    yield from followed(descriptor).values()
+    yield from followed(descriptor.index_uses).values()
 
 
 def _keys(found: RowFilter) -> str:

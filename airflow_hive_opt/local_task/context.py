@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_hive_opt.documents.skipped_keys import SkippedKeys
+from airflow_hive_opt.documents.indexed_scans import SkippedKeys
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns, digest_of
 from airflow_hive_opt.local_task.engine import Engine
 from airflow_hive_opt.local_task.key_sets import KeySets, failed

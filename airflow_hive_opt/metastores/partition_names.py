@@ -11,8 +11,8 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 # The characters that Hive's FileUtils.escapePathName escapes.
 _ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")
-# Characters that were never escaped.
-_BARE = re.compile(r"[A-Za-z0-9_.-]+")
+BARE = re.compile(r"[A-Za-z0-9_.-]+")
+"""Text that is the same in a partition's name: its characters were never escaped."""
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -45,13 +45,13 @@ def names_of(
     """
     if sorted(positions) != list(range(len(columns))):
         return None
-    if any(column.type != "string" or not _BARE.fullmatch(column.name) for column in columns):
+    if any(column.type != "string" or not BARE.fullmatch(column.name) for column in columns):
         return None
     order = [list(positions).index(at) for at in range(len(columns))]
     named = [column.name for column in columns]
     names = []
     for row in tuples:
-        if not all(isinstance(value, str) and _BARE.fullmatch(value) for value in row):
+        if not all(isinstance(value, str) and BARE.fullmatch(value) for value in row):
             return None
         names.append(partition_name(named, [str(row[at]) for at in order]))
     return names

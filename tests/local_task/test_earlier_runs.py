@@ -38,7 +38,7 @@ def test_a_snapshot_does_not_matter_but_what_the_part_is_does():
 @pytest.mark.parametrize(
     "sql",
     [
-        JOIN.replace("d.week = 3", "d.week = 4"),
+        JOIN.replace("d.week = 3", "d.week = 3 AND r.v = 4"),
         JOIN.replace("s.ticket = r.ticket", "s.ticket = r.ticket AND s.cart = r.cart"),
         JOIN.replace("s.ticket = r.ticket", "s.cart = r.ticket"),
     ],

@@ -7,13 +7,13 @@ partition.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.metastores.partition_names import BARE
 from airflow_hive_opt.statement.added_rows import AddedTo, tables_added_to
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
-# Such a value is the name of the partition's folder, and equals only itself.
-_PLAIN = "[A-Za-z0-9_.-]+"
 
 
 def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> str | None:
@@ -75,6 +73,6 @@ def _as_named(table: AddedTo, described: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for name, value in table.partition:
         visible, kind = columns.get(name, ("", ""))
-        if kind == "string" and re.fullmatch(_PLAIN, value):
+        if kind == "string" and BARE.fullmatch(value):
             found[visible] = value
     return found

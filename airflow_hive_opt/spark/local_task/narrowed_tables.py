@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING, Optional, Union
 
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.documents.indexed_scans import HeldTable, Hop, IndexCode, IndexUse
-from airflow_hive_opt.documents.skipped_keys import SkippedKeys
+from airflow_hive_opt.documents.indexed_scans import (
+    HeldTable,
+    Hop,
+    IndexCode,
+    IndexUse,
+    SkippedKeys,
+)
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.local_task.earlier_runs import digest_of_hop, is_for_nothing
 from airflow_hive_opt.local_task.engine import Keys
