@@ -219,6 +219,14 @@ $(addprefix bench-,$(LAKES)): bench-%:
 bench-key-index-merge: .lakes/$(KEY_INDEX_SPARK)/ready
 	.lakes/$(KEY_INDEX_SPARK)/bin/python -m benchmarks.key_index_merge $(ARGUMENTS)
 
+# TPC-DS queries that join two facts, with key indexes and without. The data and the queries' texts
+# need packages of the main environment.
+.PHONY: bench-key-index-queries
+bench-key-index-queries: .lakes/$(KEY_INDEX_SPARK)/ready .bench/tpcds-1.0/queries.json
+	.lakes/$(KEY_INDEX_SPARK)/bin/python -m benchmarks.key_index_queries .bench/tpcds-1.0 $(ARGUMENTS)
+.bench/tpcds-1.0/queries.json: $(READY)
+	$(BIN)/python -m benchmarks.suites tpcds .bench 1
+
 # A MERGE that a user of Iceberg has reported.
 .PHONY: bench-published-merge
 bench-published-merge: .lakes/3.5/ready

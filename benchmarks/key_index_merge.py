@@ -34,7 +34,7 @@ from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import FLOOR, OURS, SWITCHED
 from benchmarks.lake_tables import Iceberg, Ran
-from benchmarks.lakes import _RUNTIME_FILTERS
+from benchmarks.lakes import RUNTIME_FILTERS
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
 from tests.spark.stages import job_of, join, prune
@@ -167,7 +167,7 @@ def _build(session: SparkSession, root: UPath, name: str) -> Record:
 
 
 def _run(session: SparkSession, scratch: Path, root: UPath, contender: str, sql: str) -> Ran:
-    with conf_set(session, _RUNTIME_FILTERS):
+    with conf_set(session, RUNTIME_FILTERS):
         if contender != OURS:
             frame = session.sql(sql)
             return [tuple(row) for row in frame.collect()], _plan_of(frame)

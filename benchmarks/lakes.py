@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CONTENDERS = (SWITCHED, OURS, ASKED, FLOOR)
-_RUNTIME_FILTERS = {
+RUNTIME_FILTERS = {
     **EVERY_SWITCH,
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
     "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "true",
 }
 if SPARK < "4.1":  # which has no semi-joins as run-time filters, and rejects the setting
-    _RUNTIME_FILTERS["spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled"] = "true"
+    RUNTIME_FILTERS["spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled"] = "true"
 _COUNTS = ("files", "manifests", "bytes")
 _DAYS_AT_ONCE = 1_000  # a writer keeps a file open for each
 STATEMENTS = {
@@ -178,13 +178,13 @@ def _run(
     if contender != OURS:
         if contender == ASKED:
             session.sql("SELECT DISTINCT day FROM changed").collect()
-        with conf_set(session, _RUNTIME_FILTERS):
+        with conf_set(session, RUNTIME_FILTERS):
             frame = session.sql(sql)
             rows = [tuple(row) for row in frame.collect()]
         return rows, lambda: frame._jdf.queryExecution().executedPlan()
     path = UPath(folder / "descriptor.json")
     job = job_of(sql, skipped_keys=skipped_keys)  # as a scheduled task knows it from the run before
-    with conf_set(session, _RUNTIME_FILTERS):
+    with conf_set(session, RUNTIME_FILTERS):
         pruned = prune(session, job, path, hand_over=False)
         result = join(session, job, pruned, path)
     questions = (found.skipped_keys for found in pruned.descriptor.decisions)

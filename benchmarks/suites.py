@@ -7,6 +7,7 @@ in backquotes, as Spark writes them; nothing else is changed.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -109,3 +110,14 @@ def query_texts(suite: Suite) -> dict[int, str]:
         number: _QUOTED_NAME.sub(r"\1`\2`", text).strip().removesuffix(";").rstrip()
         for number, text in found
     }
+
+
+def main() -> None:
+    """Writes a suite's data and ``queries.json`` into a folder, for environments without either."""
+    name, folder, scale = sys.argv[1:]
+    data = generate(SUITES[name], Path(folder), float(scale))
+    (data / "queries.json").write_text(json.dumps(query_texts(SUITES[name])))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
-from tests.mutants import iceberg_edits
+from tests.mutants import iceberg_edits, key_planner_edits
 from tests.mutants.delta_edits import IN_THE_LOG, LOG_TESTS, ON_SPARK
 from tests.mutants.hudi_edits import HUDI_EDITS
 from tests.mutants.key_index_edits import KEY_INDEX_EDITS
@@ -50,6 +50,7 @@ EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
     (
         *EDITS,
         *(edit for edit, *_ in (*ON_SPARK, *HUDI_EDITS, *iceberg_edits.ON_SPARK, *KEY_INDEX_EDITS)),
+        *(edit for edit, _ in (*key_planner_edits.WITHOUT_SPARK, *key_planner_edits.ON_SPARK)),
     ),
     ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )

@@ -116,6 +116,11 @@ def test_parts_that_only_a_small_table_joins_are_not_multiplied():
     assert (columns_, query.count("VERSION AS OF")) == ("s.cart", 1)
 
 
+def test_conditions_on_a_part_belong_to_its_query():
+    ((query,),) = found(f"{JOIN} AND r.v > 3").values()
+    assert "WHERE (r.v > 3) AND" in query
+
+
 def test_a_condition_that_may_change_is_not_asked():
     assert found(f"{JOIN} AND r.v > rand()") == found(JOIN)
 
@@ -134,6 +139,8 @@ def test_every_reader_of_a_cte_must_give_keys():
     assert found(f"{with_}{read.format('r')}") != {}
     assert found(f"{with_}{read.format('r')} UNION ALL SELECT 1 FROM x") == {}
     assert found(f"{with_}{read.format('r')} UNION ALL {read.format('q')}") == {}
+    by_day = "SELECT 1 FROM x JOIN l.s.days e ON x.day = e.day"
+    assert found(f"{with_}{read.format('r')} UNION ALL {by_day}") == {}
     both = found(f"{with_}{read.format('r')} UNION ALL {read.format('q')}", "r", "q")
     assert [len(queries) for queries in both.values()] == [2]
 
