@@ -73,7 +73,7 @@ def main() -> None:
                 name = _table(session, files, rows)
                 days = _changes(session, name, files)
                 for mode in MODES:
-                    setting = {"files": files, "rows": rows, "mode": mode}
+                    setting = {"table_files": files, "rows": rows, "mode": mode}
                     place = Path(scratch)
                     for run in _compare(session, place, name, days, setting, chosen.repeats):
                         runs.append(run)
@@ -195,7 +195,7 @@ def _write(runs: list[Record], machine: Record, folder: Path) -> None:
     lines = [table_row(head), table_row("---" if at == 2 else "---:" for at in range(len(head)))]
     groups: dict[tuple[Any, ...], dict[str, list[Record]]] = {}
     for run in runs:
-        key = run["files"], run["rows"], run["mode"]
+        key = run["table_files"], run["rows"], run["mode"]
         groups.setdefault(key, {}).setdefault(run["contender"], []).append(run)
     updates = []
     for (files, rows, mode), found in groups.items():

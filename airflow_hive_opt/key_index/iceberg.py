@@ -86,13 +86,27 @@ class IcebergColumn:
         return isinstance(field.transform, IdentityTransform)
 
     def files(self, since: Optional[int]) -> list[DataFile]:
-        """See ``IndexedColumn``: a manifest that both snapshots have is not read."""
+        """See ``IndexedColumn``: a manifest that has only files of ``since`` is not read."""
         metadata = self._loaded.metadata
         earlier = None if since is None else metadata.snapshot_by_id(since)
         with self._listing():
             known = self._manifests([earlier]).keys()
             manifests = self._manifests([self._loaded.current_snapshot()])
-            return self._files_of(each for path, each in manifests.items() if path not in known)
+            return self._files_of(
+                each
+                for path, each in manifests.items()
+                if path not in known and not self._repeats(each, since)
+            )
+
+    def _repeats(self, manifest: ManifestFile, since: Optional[int]) -> bool:
+        """Whether all files of a manifest were in the snapshot ``since`` too.
+
+        A commit that removes some files of a manifest writes another one with the others.
+        """
+        if manifest.added_files_count != 0:  # which is None in old tables
+            return False
+        writer = self._loaded.metadata.snapshot_by_id(manifest.added_snapshot_id)
+        return writer is not None and since is not None and writer.parent_snapshot_id == since
 
     def paths_of_all_snapshots(self) -> set[str]:
         """See ``IndexedColumn``."""

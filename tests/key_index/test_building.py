@@ -121,6 +121,23 @@ def test_manifests_of_the_last_build_are_not_read_again(root, table, monkeypatch
     assert len(column.files(None)) == len(column.files(12345)) == 4
 
 
+def test_a_manifest_that_only_repeats_files_is_not_read(root, catalog):
+    rows = orders(1, 2, 3, part=[1, 2, 3])
+    schema = Schema(NestedField(1, "order_id", LongType()), NestedField(2, "part", LongType()))
+    by_part = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "part"))
+    table = catalog.create_table("dw.parts", schema, partition_spec=by_part)
+    table.append(rows)  # one manifest
+    built(root, table)
+    since = index_of(root, table).snapshot_id
+    table.delete("part = 1")
+    column = column_of(table)
+    assert (len(column.files(since)), len(column.files(None))) == (0, 2)
+    table.append(orders(5, 6, part=[5, 6]))
+    table.delete("part = 5")  # its manifest repeats a file that the index does not cover
+    (new,) = holding_by_rows(table, [6])
+    assert new in {file.path for file in column_of(table).files(since)}
+
+
 def test_deleted_and_rewritten_files(root, table):
     built(root, table)
     table.overwrite(orders(3, 10), overwrite_filter="order_id = 3")  # rewrites the first two files

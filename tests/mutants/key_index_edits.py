@@ -128,10 +128,17 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "iceberg.py",
-        "for path, each in manifests.items() if path not in known",
-        "for path, each in manifests.items() if path in known",
+        "if path not in known and not self._repeats(each, since)",
+        "if path in known and not self._repeats(each, since)",
         "new manifests have the new files",
         "test_building.py",
+    ),
+    _edit(
+        "iceberg.py",
+        "and writer.parent_snapshot_id == since",
+        "and writer.parent_snapshot_id != since",
+        "a manifest may repeat files of a snapshot that no build has seen",
+        "test_building.py::test_a_manifest_that_only_repeats_files_is_not_read",
     ),
     _edit(
         "iceberg.py",
