@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
+from airflow_hive_opt.key_index.building import build
+from airflow_hive_opt.key_index.iceberg import IcebergColumn
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.session_conf import conf_set
@@ -33,7 +35,7 @@ from benchmarks.lakes import RUNTIME_FILTERS
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
 from benchmarks.suites import TPCDS
-from tests.lakes.iceberg.indexes import build_index
+from tests.lakes.iceberg.indexes import static_table
 from tests.spark.stages import job_of, join, prune, reported
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="TPC-DS as Parquet, and its queries as JSON")
     parser.add_argument("--queries", type=int, nargs="+", default=list(QUERIES))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="keeps the tables for another run")
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     texts = {
@@ -66,7 +69,8 @@ def main() -> None:
     runs: list[Record] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with quiet_session("key index queries", Iceberg().conf(folder)) as session:
+        tables = chosen.folder or folder
+        with quiet_session("key index queries", Iceberg().conf(tables)) as session:
             totals = _load(session, chosen.data)
             root = UPath(folder / "indexes")
             built = _build(session, root)
@@ -78,12 +82,18 @@ def main() -> None:
 
 def _load(session: SparkSession, data: Path) -> dict[str, int]:
     """Creates the tables; returns the numbers of data files of the facts."""
-    session.sql("CREATE NAMESPACE lake.tpcds")
+    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.tpcds")
     for file in sorted(data.glob("*.parquet")):
         name, day = f"lake.tpcds.{file.stem}", TPCDS.partitioned.get(file.stem)
+        if session.catalog.tableExists(name):
+            continue
         print(f"loading {name}", flush=True)
         by = f"PARTITIONED BY ({day})" if day else ""
-        session.sql(f"CREATE TABLE {name} USING iceberg {by} AS SELECT * FROM parquet.`{file}`")
+        session.sql(  # a writer of sorted rows keeps one file open
+            f"CREATE TABLE {name} USING iceberg {by} "
+            "TBLPROPERTIES ('write.spark.fanout.enabled' = 'false') "
+            f"AS SELECT * FROM parquet.`{file}`"
+        )
     session.sql("USE lake.tpcds")
     return {
         table: session.sql(f"SELECT count(*) FROM lake.tpcds.{table}.files").head()[0]
@@ -93,10 +103,10 @@ def _load(session: SparkSession, data: Path) -> dict[str, int]:
 
 def _build(session: SparkSession, root: UPath) -> Record:
     began = time.monotonic()
-    found = [
-        build_index(session, root, f"lake.tpcds.{table}", column)
-        for table, column in INDEXED.items()
-    ]
+    found = []
+    for table, column in INDEXED.items():
+        name = f"lake.tpcds.{table}"
+        found.append(build(root, IcebergColumn(static_table(session, name), name, column)))
     return {
         "seconds": time.monotonic() - began,
         "keys": sum(each.keys for each in found),

@@ -23,7 +23,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 14
+VERSION = 15
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
 from airflow_hive_opt.documents.log_text import counted, files_in_words
@@ -70,8 +70,8 @@ _SENTENCES = {
         "to read the keys of the other large table would cost more than half of what the scan reads"
     ),
     IndexCode.NOT_ASKED_AGAIN: (
-        "the same keys of the other large table did not pay in an earlier run, so this run does "
-        "not read them; about every tenth run does"
+        "the same keys did not pay in an earlier run, so this run does not ask the index; about "
+        "every tenth run does"
     ),
 }
 
@@ -107,8 +107,7 @@ class Hop:
     ``source`` is their name in logs, ``sql`` the key query; ``keys`` and ``seconds`` are its
     result's number and its time, ``None`` if it has not run. The scan reads ``files`` data files
     with ``bytes`` because of the keys, and ``files_without`` with ``bytes_without`` otherwise; a
-    number is ``None`` if it is not known. ``skipped_keys`` is set if the hop was of no use: the
-    next run need not ask it.
+    number is ``None`` if it is not known. ``digest`` is that of the keys, see :class:`SkippedKeys`.
     """
 
     tables: tuple[HeldTable, ...]
@@ -121,26 +120,23 @@ class Hop:
     files_without: Optional[int] = None
     bytes_without: Optional[int] = None
     digest: str = ""
-    skipped_keys: Optional[SkippedKeys] = None
 
-    def after(self, seconds: float) -> Hop:
-        """The hop as a run knows it whose statement took ``seconds``.
+    def took_longer(self, seconds: float) -> bool:
+        """Whether the key query took longer than it saved; the statement took ``seconds``.
 
         What it left unread would have taken at most as much longer as it is larger than what was
-        read. A key query that took longer than that was of no use.
+        read.
 
         >>> hop = Hop((), "r", "", 9, 3.0, files=75, bytes=0, files_without=100, bytes_without=0)
-        >>> hop.after(12).skipped_keys is None, hop.after(6).skipped_keys.runs
-        (True, 0)
+        >>> hop.took_longer(12), hop.took_longer(6)
+        (False, True)
         """
         known = self.seconds, self.files, self.bytes, self.files_without, self.bytes_without
-        if self.skipped_keys is not None or None in known:
-            return self
+        if None in known:
+            return False
         read = reading_cost(self.files or 0, self.bytes or 0)
         unread = reading_cost(self.files_without or 0, self.bytes_without or 0) - read
-        if (self.seconds or 0) * read <= seconds * unread:
-            return self
-        return replace(self, skipped_keys=SkippedKeys(self.digest, 0))
+        return (self.seconds or 0) * read > seconds * unread
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,8 @@ class IndexUse:
     the ``snapshot`` of the scan's table alone: ``files`` of its ``total_files`` data files hold one
     of the keys, or are among the ``unknown`` files that the index does not cover. ``runs`` is the
     number of runs in a row with ``NOT_TRIED_AGAIN``. ``hop`` is set if the keys came from another
-    large table; the conditions are then true for its snapshot too.
+    large table; the conditions are then true for its snapshot too. ``skipped_keys`` is set if these
+    keys were of no use: the next run need not ask the index with them.
     """
 
     scan: ScanRef
@@ -164,6 +161,7 @@ class IndexUse:
     total_files: Optional[int] = None
     runs: Optional[int] = None
     hop: Optional[Hop] = None
+    skipped_keys: Optional[SkippedKeys] = None
 
     @property
     def snapshots(self) -> dict[str, str]:
@@ -244,9 +242,11 @@ def _used(uses: Iterable[IndexUse]) -> list[IndexUse]:
 
 
 def _plain(use: IndexUse, seconds: float | None) -> dict[str, object]:
+    hop = use.hop
     found = {name: value for name, value in asdict(use).items() if name not in ("scan", "hop")}
-    if use.hop is None:
+    if hop is None:
         return found
-    judged = use.code == IndexCode.USED and seconds is not None
-    hop = use.hop.after(seconds or 0) if judged else use.hop
+    is_judged = use.code == IndexCode.USED and use.skipped_keys is None and seconds is not None
+    if is_judged and hop.took_longer(seconds or 0):
+        found["skipped_keys"] = asdict(SkippedKeys(hop.digest, 0))
     return found | {"hop": {name: value for name, value in asdict(hop).items() if name != "sql"}}

@@ -103,10 +103,11 @@ class IcebergColumn:
 
         A commit that removes some files of a manifest writes another one with the others.
         """
-        if manifest.added_files_count != 0:  # which is None in old tables
+        of = manifest.added_snapshot_id
+        if since is None or of is None or manifest.added_files_count != 0:  # None in old tables
             return False
-        writer = self._loaded.metadata.snapshot_by_id(manifest.added_snapshot_id)
-        return writer is not None and since is not None and writer.parent_snapshot_id == since
+        writer = self._loaded.metadata.snapshot_by_id(of)
+        return writer is not None and writer.parent_snapshot_id == since
 
     def paths_of_all_snapshots(self) -> set[str]:
         """See ``IndexedColumn``."""

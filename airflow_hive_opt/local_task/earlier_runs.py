@@ -71,11 +71,11 @@ def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
     return _digest(decision, keys, parameters)
 
 
-def digest_of_hop(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
-    """SHA-256 of the keys that other large tables give for the indexes of a scan.
+def digest_for_index(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
+    """SHA-256 of the keys with which the indexes of a scan are asked.
 
-    It differs from each :func:`digest_of`. It has the conditions on the parts of these tables, but
-    not their snapshots.
+    It differs from each :func:`digest_of`. If the keys are those of parts of other large tables, it
+    has the conditions on these parts, but not the tables' snapshots.
     """
     keys = [
         [("for an index", s.unversioned_sql, s.partition_columns) for s in each.sources]

@@ -45,15 +45,14 @@ def skipped_keys_in(summary: object) -> dict[str, int]:
     >>> decision = {"alias": "f", "skipped_keys": {"digest": "6ff1", "runs": 2}}
     >>> skipped_keys_in({"decisions": [decision]}), skipped_keys_in("a text")
     ({'6ff1': 2}, {})
-    >>> use = {"code": "USED", "hop": {"skipped_keys": {"digest": "07ac", "runs": 0}}}
+    >>> use = {"code": "USED", "skipped_keys": {"digest": "07ac", "runs": 0}}
     >>> skipped_keys_in({"decisions": [{"indexes": [use]}]})
     {'07ac': 0}
     """
     found = {}
     for decision in _mappings_in(summary, "decisions"):
-        hops = (use.get("hop") for use in _mappings_in(decision, "indexes"))
-        for keys in (decision, *hops):
-            skipped = keys.get("skipped_keys") if isinstance(keys, Mapping) else None
+        for keys in (decision, *_mappings_in(decision, "indexes")):
+            skipped = keys.get("skipped_keys")
             if isinstance(skipped, Mapping):
                 digest, runs = skipped.get("digest"), skipped.get("runs")
                 if isinstance(digest, str) and type(runs) is int and runs >= 0:

@@ -135,8 +135,8 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "iceberg.py",
-        "and writer.parent_snapshot_id == since",
-        "and writer.parent_snapshot_id != since",
+        "writer is not None and writer.parent_snapshot_id == since",
+        "writer is not None and writer.parent_snapshot_id != since",
         "a manifest may repeat files of a snapshot that no build has seen",
         "test_building.py::test_a_manifest_that_only_repeats_files_is_not_read",
     ),

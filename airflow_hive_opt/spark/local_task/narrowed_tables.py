@@ -25,7 +25,7 @@ from airflow_hive_opt.documents.indexed_scans import (
     SkippedKeys,
 )
 from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import digest_of_hop, is_for_nothing
+from airflow_hive_opt.local_task.earlier_runs import digest_for_index, is_for_nothing
 from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.local_task.handed_over import only_identified
 from airflow_hive_opt.local_task.key_sets import KeySets
@@ -131,7 +131,7 @@ class NarrowedTables:
         if queries in self._asked:
             return descriptor
         self._asked.add(queries)
-        digest = digest_of_hop(asked, self._context.parameters)
+        digest = digest_for_index(asked, self._context.parameters)
         runs = self._context.runs_without_keys(digest)
         if runs is not None:
             skipped = SkippedKeys(digest, runs)
@@ -156,8 +156,8 @@ class NarrowedTables:
         filters = self._filters(decision)
         hop = Hop(_held(decision, parts), seconds=round(time.monotonic() - began, 3), digest=digest)
         if isinstance(filters, Reason):
-            useless = SkippedKeys(digest, 0) if filters in _TOO_MANY else None
-            uses = _refused(decision, parts, *_code_of(filters), hop.seconds, useless)
+            skipped = SkippedKeys(digest, 0) if filters in _TOO_MANY else None
+            uses = _refused(decision, parts, *_code_of(filters), hop.seconds, skipped)
             return _with_uses(descriptor, uses)
         indexed = lookup.indexed(decision, filters)
         lists = [each.row_filter for each in filters if each.is_exact]
@@ -169,8 +169,8 @@ class NarrowedTables:
             uses = [replace(use, code=IndexCode.MOST_FILES_HOLD_KEYS) for use in uses]
         spent = sum(parts[each.scan].size.cost for each in tables_of(decision))
         lost = after is not None and before.cost - after.cost < spent
-        if lost or any(use.code == IndexCode.MOST_FILES_HOLD_KEYS for use in uses):
-            hop = replace(hop, skipped_keys=SkippedKeys(digest, 0))
+        useless = lost or any(use.code == IndexCode.MOST_FILES_HOLD_KEYS for use in uses)
+        skipped = SkippedKeys(digest, 0) if useless else None
         if after is not None:
             hop = replace(hop, files=after.files, bytes=after.bytes)
         hop = replace(hop, files_without=before.files, bytes_without=before.bytes)
@@ -178,7 +178,11 @@ class NarrowedTables:
         descriptor = _with_uses(
             descriptor,
             [
-                replace(use, hop=replace(hop, source=keys.name, sql=keys.sql, keys=keys.keys))
+                replace(
+                    use,
+                    hop=replace(hop, source=keys.name, sql=keys.sql, keys=keys.keys),
+                    skipped_keys=skipped,
+                )
                 for use in uses
                 for keys in [known[use.column]]
             ],
@@ -231,15 +235,11 @@ def _refused(
         f": {why}" if why else "",
     )
     digest = skipped.digest if skipped else ""
-    hop = Hop(
-        _held(decision, parts),
-        source.name,
-        source.sql,
-        seconds=seconds,
-        digest=digest,
-        skipped_keys=skipped,
-    )
-    return [IndexUse(decision.scan, column, code, why, hop=hop) for column in decision.columns]
+    hop = Hop(_held(decision, parts), source.name, source.sql, seconds=seconds, digest=digest)
+    return [
+        IndexUse(decision.scan, column, code, why, hop=hop, skipped_keys=skipped)
+        for column in decision.columns
+    ]
 
 
 def _with_uses(descriptor: Descriptor, uses: Sequence[IndexUse]) -> Descriptor:

@@ -299,10 +299,10 @@ def test_a_hop_without_gain_is_left_out_of_the_next_runs(hop, queried):
     assert again.reasons["c"] == "RESTRICTED"
     assert reads(again, SALES, CLAIMS) == (DAYS, 20)
     (use,) = uses_of(again)
-    assert use.hop.skipped_keys.runs == 1
+    assert use.skipped_keys.runs == 1
     for _ in range(8):
         again = after(hop, CLAIMED, again)
-    assert (uses_of(again)[0].hop.skipped_keys.runs, queried) == (9, ["c"])
+    assert (uses_of(again)[0].skipped_keys.runs, queried) == (9, ["c"])
     after(hop, CLAIMED, again)
     assert queried == ["c", "c"]
 
