@@ -26,7 +26,7 @@ from upath import UPath
 
 from airflow_hive_opt.key_index.building import build
 from airflow_hive_opt.key_index.iceberg import IcebergColumn
-from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
+from airflow_hive_opt.provider.earlier_runs import index_trial_in, skipped_keys_in
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import OURS, SWITCHED
@@ -118,7 +118,7 @@ def _compare(
     session: SparkSession, folder: Path, root: UPath, query: int, sql: str, repeats: int
 ) -> Iterator[Record]:
     """The contenders' runs after a first round, in which the rows are compared."""
-    known: dict[str, dict[str, int]] = {WITHOUT: {}, OURS: {}}
+    known: dict[str, Record] = {WITHOUT: {}, OURS: {}}
     expected = None
     for round_ in range(repeats + 1):
         for at in range(len(CONTENDERS)):
@@ -128,9 +128,9 @@ def _compare(
             if contender == SWITCHED:
                 rows, plan, more = _plain(session, sql)
             else:
-                index_path = str(root) if contender == OURS else None
+                index_path = str(root) if contender == OURS else ""
                 rows, plan, more = _ours(session, folder, sql, known[contender], index_path)
-                known[contender] = more.pop("skipped_keys")
+                known[contender] = more.pop("known")
             seconds = time.monotonic() - began
             if not round_:
                 rows.sort(key=repr)
@@ -149,10 +149,10 @@ def _plain(session: SparkSession, sql: str) -> tuple[list[Any], Any, Record]:
 
 
 def _ours(
-    session: SparkSession, folder: Path, sql: str, known: dict[str, int], index_path: str | None
+    session: SparkSession, folder: Path, sql: str, known: Record, index_path: str
 ) -> tuple[list[Any], Any, Record]:
     path = UPath(folder / "descriptor.json")
-    job = job_of(sql, show_rows=100_000, skipped_keys=known, index_path=index_path)
+    job = job_of(sql, show_rows=100_000, index_path=index_path, **known)
     with conf_set(session, RUNTIME_FILTERS):
         pruned = prune(session, job, path, hand_over=False)
         result = join(session, job, pruned, path)
@@ -163,7 +163,8 @@ def _ours(
         for use in result.report.descriptor.index_uses
         if use.hop is not None
     ]
-    more = {"skipped_keys": skipped_keys_in(summary), "uses": uses}
+    found = {"skipped_keys": skipped_keys_in(summary), "index_trial": index_trial_in(summary)}
+    more = {"known": found, "uses": uses, "trial": found["index_trial"]}
     return list(result.rows), result.plan(), more
 
 

@@ -76,7 +76,8 @@ class Job:
       snapshots from which their keys come.
     - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. So does ``skipped_indexes``
-      for the tables that the statement changes.
+      for the tables that the statement changes, and ``index_trial`` for key indexes: see
+      :class:`~airflow_hive_opt.local_task.index_trial.IndexTrial`.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
     - ``index_path`` is the URI of the folder of the key indexes; empty for none.
@@ -100,6 +101,7 @@ class Job:
     hold_snapshots: bool = False
     skipped_keys: Mapping[str, int] = field(default_factory=dict)
     skipped_indexes: Mapping[str, int] = field(default_factory=dict)
+    index_trial: Mapping[str, Any] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     key_sets: str = ""
@@ -176,7 +178,8 @@ class Job:
     @property
     def _of_every_attempt(self) -> Job:
         """The job without fields that differ between the attempts of a task."""
-        same = replace(self, path="", token="", skipped_keys={}, skipped_indexes={}, index_path="")
+        same = replace(self, path="", token="", index_path="")
+        same = replace(same, skipped_keys={}, skipped_indexes={}, index_trial={})
         if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
             same = replace(same, descriptor=None, digest=None)
         return same
@@ -209,7 +212,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 6, Job)
+_JOB = Format("job", 7, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

@@ -86,6 +86,7 @@ class Report:
     - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
       in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
+    - ``index_trial`` is what the task's next run must know of the gain of key indexes.
     - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's process.
     """
 
@@ -102,6 +103,7 @@ class Report:
     reads: tuple[TableRead, ...] = ()
     stages: tuple[StageSummary, ...] = ()
     fewer_joins: EliminatedJoins | None = None
+    index_trial: Mapping[str, Any] = field(default_factory=dict)
     local_task: str = SPARK
 
     def summary(self) -> dict[str, object]:
@@ -119,6 +121,7 @@ class Report:
             "driver_peak_heap": self.driver_peak_heap,
             "eliminated": [scan.to_json() for scan in self.eliminated],
             "reads": [asdict(read) for read in self.reads],
+            "index_trial": dict(self.index_trial),
         }
 
 

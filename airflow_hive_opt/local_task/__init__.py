@@ -5,8 +5,8 @@
 - ``engine`` says what reads the keys: Spark (``spark/local_task/engine.py``) or the Airflow worker
   (``worker/engine.py``).
 - ``key_sets`` has the keys of all scans, and ``earlier_runs`` says which of them are not worth
-  reading. ``shared_key_sets`` shares them with other tasks, ``required_keys`` keeps them for
-  sensors.
+  reading; ``index_trial`` says so of key indexes. ``shared_key_sets`` shares the keys with other
+  tasks, ``required_keys`` keeps them for sensors.
 - ``partition_search`` and ``selection`` find partitions.
 - ``redundant_joins`` removes joins that the keys decide.
 - ``handed_over`` and ``changes`` are for map joins that run later, and for statements that change

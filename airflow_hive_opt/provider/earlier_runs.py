@@ -12,18 +12,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _ONE_IN_TEN = 26  # of the 256 values of a byte
+_MANY = 1000  # runs in a row
 
 
-def skipped_of(context: Context) -> dict[str, dict[str, int]]:
-    """The job's ``skipped_keys`` and ``skipped_indexes``.
+def skipped_of(context: Context) -> dict[str, Any]:
+    """The job's ``skipped_keys``, ``skipped_indexes`` and ``index_trial``.
 
     Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
     one run in ten reads them whatever an earlier run says: if runs have no logical date, Airflow
     may return another run as the last one, whose count of runs would never grow.
     """
     instance: Any = context["ti"]
-    if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:
-        return {}
     try:
         summary = instance.xcom_pull(
             task_ids=instance.task_id,
@@ -33,9 +32,13 @@ def skipped_of(context: Context) -> dict[str, dict[str, int]]:
     except Exception as error:  # noqa: BLE001 - the run does not depend on it
         log.debug("the summary of the run before this one can't be read: %s", error)
         return {}
+    trial = index_trial_in(summary)
+    if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:
+        return {"index_trial": {**trial, "runs": _MANY}} if trial else {}
     return {
         "skipped_keys": skipped_keys_in(summary),
         "skipped_indexes": skipped_indexes_in(summary),
+        "index_trial": trial,
     }
 
 
@@ -77,6 +80,24 @@ def skipped_indexes_in(summary: object) -> dict[str, int]:
             if isinstance(table, str) and type(runs) is int and runs >= 0:
                 found[table] = runs
     return found
+
+
+def index_trial_in(summary: object) -> dict[str, Any]:
+    """What a summary says of the gain of key indexes; empty if nothing can be read.
+
+    >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "runs": 0, "of": 1}})
+    {'used': 8.1, 'left_out': None, 'runs': 0}
+    >>> index_trial_in({"index_trial": {"used": "8.1", "runs": 0}}), index_trial_in("a text")
+    ({}, {})
+    """
+    trial = summary.get("index_trial") if isinstance(summary, Mapping) else None
+    if not isinstance(trial, Mapping):
+        return {}
+    used, left_out, runs = (trial.get(name) for name in ("used", "left_out", "runs"))
+    times = [value for value in (used, left_out) if value is not None]
+    if type(runs) is not int or not all(isinstance(value, (int, float)) for value in times):
+        return {}
+    return {"used": used, "left_out": left_out, "runs": runs}
 
 
 def _mappings_in(of: object, name: str) -> list[Mapping[str, Any]]:

@@ -16,6 +16,7 @@ from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import REPORT, Report, StageSummary, headline, keep_report
 from airflow_hive_opt.explain.stages import stages_of
+from airflow_hive_opt.local_task.index_trial import trial_after
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
@@ -78,6 +79,7 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
         result.report,
         reads=reads or (),
         stages=stages or (),
+        index_trial=trial_after(job, result.report.descriptor.index_uses, clock.seconds),
         seconds=dict(clock.seconds),
         work=dict(clock.work),
     )

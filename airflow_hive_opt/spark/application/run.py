@@ -47,6 +47,7 @@ from airflow_hive_opt.documents.report import (
     report_path,
 )
 from airflow_hive_opt.documents.required_keys import FoundKeys
+from airflow_hive_opt.local_task.index_trial import index_path_of
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
@@ -175,7 +176,7 @@ class Run:
         self._path = path
         for name, value in job.session_conf.items():
             session.conf.set(name, value)
-        self._indexes = index_folder(session, job.index_path, open_path)
+        self._indexes = index_folder(session, index_path_of(job), open_path)
         self._catalog = catalog_of(session, self._indexes)
         self._key_sets = key_sets
         self._clock = Clock()
