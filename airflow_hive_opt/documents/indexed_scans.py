@@ -70,8 +70,8 @@ _SENTENCES = {
         "to read the keys of the other large table would cost more than half of what the scan reads"
     ),
     IndexCode.NOT_ASKED_AGAIN: (
-        "the same keys did not pay in an earlier run, so this run does not ask the index; about "
-        "every tenth run does"
+        "the same keys of the other large table did not pay in an earlier run, so this run does "
+        "not read them; about every tenth run does"
     ),
 }
 
@@ -148,7 +148,7 @@ class IndexUse:
     of the keys, or are among the ``unknown`` files that the index does not cover. ``runs`` is the
     number of runs in a row with ``NOT_TRIED_AGAIN``. ``hop`` is set if the keys came from another
     large table; the conditions are then true for its snapshot too. ``skipped_keys`` is set if these
-    keys were of no use: the next run need not ask the index with them.
+    keys were of no use: the next run need not read them.
     """
 
     scan: ScanRef

@@ -74,10 +74,10 @@ class Job:
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
     - ``hold_snapshots`` says that the statement reads small Iceberg and Delta tables at the
       snapshots from which their keys come.
-    - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
-      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. So does ``skipped_indexes``
-      for the tables that the statement changes, and ``index_trial`` for key indexes: see
-      :class:`~airflow_hive_opt.local_task.index_trial.IndexTrial`.
+    - ``skipped_keys`` are keys that the last run of this task found not worth reading, and
+      ``skipped_indexes`` are tables that it could not change by a key index; see
+      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. ``index_trial`` has the fields
+      of :class:`~airflow_hive_opt.local_task.index_trial.IndexTrial`.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
     - ``index_path`` is the URI of the folder of the key indexes; empty for none.

@@ -28,8 +28,9 @@ _NEARLY_ALL = 0.9
 class EarlierRuns:
     """What the last run found out about its keys.
 
-    ``skipped_keys`` has the digest of each scan whose keys matched nearly all partitions, with the
-    number of runs in a row that have not read these keys. ``skipped_indexes`` has each table that
+    ``skipped_keys`` has the digest of each scan whose keys matched nearly all partitions, and of
+    keys of large tables that did not pay, with the number of runs in a row that have not read these
+    keys. ``skipped_indexes`` has each table that
     a statement could not change by a key index, with the number of runs in a row without it.
     """
 
@@ -71,11 +72,11 @@ def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
     return _digest(decision, keys, parameters)
 
 
-def digest_for_index(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
-    """SHA-256 of the keys with which the indexes of a scan are asked.
+def digest_of_hop(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
+    """SHA-256 of the keys that other large tables give for the indexes of a scan.
 
-    It differs from each :func:`digest_of`. If the keys are those of parts of other large tables, it
-    has the conditions on these parts, but not the tables' snapshots.
+    It differs from each :func:`digest_of`. It has the conditions on the parts of these tables, but
+    not their snapshots.
     """
     keys = [
         [("for an index", s.unversioned_sql, s.partition_columns) for s in each.sources]

@@ -1,54 +1,57 @@
 """Judges from the times of a task's own runs whether its key indexes pay.
 
 Lookups in an index, and above all the keys of a large table, may take longer than the files that
-they save. Only the times of whole runs tell. So after a run with indexes the next one leaves them
-out, and then the quicker way stays. If indexes are slower, they are tried again after
-:data:`~airflow_hive_opt.local_task.earlier_runs.RUNS_WITHOUT_KEYS` runs. Where they clearly pay,
-no run leaves them out.
+they save. Only the times of whole runs tell. So some runs of a task go the other way: they leave
+the indexes out, or use them although they were slower. The other runs go the quicker way. No run
+leaves out indexes without which it would read far more.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Optional
 
-from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexUse
+from airflow_hive_opt.documents.descriptor import Descriptor
+from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
-from airflow_hive_opt.local_task.earlier_runs import RUNS_WITHOUT_KEYS
 
 log = logging.getLogger(__name__)
-_CLEARLY = 10  # times as many files without the indexes
+_FAR_MORE = 10  # times as many files without the indexes
 _LONGEST = 600.0  # seconds that a run without indexes may be expected to take
 
 
 @dataclass(frozen=True)
 class IndexTrial:
-    """The seconds of the last runs of a task.
+    """The seconds of a task's last runs with key indexes and without.
 
-    ``used`` is the time with indexes, ``left_out`` the time without them; ``None`` if there was no
-    such run. ``runs`` is the number of runs in a row without them.
+    ``used`` is the time with them, ``left_out`` the time without; ``None`` if it is not known.
+    ``skipped_keys`` are the job's when indexes were left out. ``compares`` says that this run goes
+    the other way, ``counts`` that its time can be compared.
 
-    >>> IndexTrial().uses_indexes, IndexTrial(8.0).uses_indexes
-    (True, False)
-    >>> IndexTrial(4.0, 6.0).uses_indexes, IndexTrial(8.0, 6.0, 1).uses_indexes
-    (True, False)
-    >>> IndexTrial(8.0, 6.0, 9).uses_indexes
-    True
+    >>> [trial.uses_indexes for trial in (IndexTrial(), IndexTrial(8), IndexTrial(8, 9))]
+    [True, True, True]
+    >>> IndexTrial(8, 6).uses_indexes, IndexTrial(8, 6, compares=True).uses_indexes
+    (False, True)
+    >>> IndexTrial(8, compares=True).uses_indexes, IndexTrial(compares=True).uses_indexes
+    (False, True)
     """
 
     used: Optional[float] = None
     left_out: Optional[float] = None
-    runs: int = 0
+    skipped_keys: Mapping[str, int] = field(default_factory=dict)
+    compares: bool = False
+    counts: bool = True
 
     @property
     def uses_indexes(self) -> bool:
-        """Whether the next run uses the indexes."""
-        if self.used is None or self.runs >= RUNS_WITHOUT_KEYS:
+        """Whether this run uses the indexes."""
+        if self.used is None:
             return True
-        return self.left_out is not None and self.used < self.left_out
+        pays = self.left_out is None or self.used <= self.left_out
+        return pays != self.compares
 
 
 def index_path_of(job: Job) -> str:
@@ -56,36 +59,61 @@ def index_path_of(job: Job) -> str:
     trial = IndexTrial(**job.index_trial)
     if not job.index_path or trial.uses_indexes:
         return job.index_path
-    if trial.left_out is None:
-        log.info("key indexes are left out, to compare: a run with them took %.1f s", trial.used)
+    if trial.compares:
+        log.info("key indexes are left out, to compare: with them a run took %.1f s", trial.used)
     else:
         log.info(
-            "key indexes are left out: a run with them took %.1f s, without them %.1f s",
+            "key indexes are left out: with them a run took %.1f s, without them %.1f s",
             *(trial.used, trial.left_out),
         )
     return ""
 
 
-def trial_after(job: Job, uses: Sequence[IndexUse], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """What the next run must know; empty if there is nothing to compare.
+def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """What the task's next run must know; empty if there is nothing to compare.
 
-    ``uses`` are those of the run, ``seconds`` its times by phase.
+    ``seconds`` are the times of the run by phase.
     """
     if not job.index_path or not {LOCAL_TASK, MAP_JOIN} <= seconds.keys():
         return {}
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
     trial = IndexTrial(**job.index_trial)
     if not trial.uses_indexes:
-        return asdict(replace(trial, left_out=took, runs=trial.runs + 1))
-    used = [use for use in uses if use.code == IndexCode.USED]
-    if not used or _pay_clearly(used, seconds[MAP_JOIN]):
+        known = replace(trial, skipped_keys=job.skipped_keys)
+        return _plain(replace(known, left_out=took) if trial.counts else known)
+    files = list(_files(descriptor))
+    if not files or _reads_far_more(files, seconds[MAP_JOIN]):
         return {}
-    return asdict(replace(trial, used=took, runs=0))
+    if not trial.counts or _has_read_useless_keys(descriptor):
+        return _plain(trial)
+    return _plain(replace(trial, used=took, skipped_keys={}))
 
 
-def _pay_clearly(uses: Sequence[IndexUse], seconds: float) -> bool:
-    """Whether the statement would read far more without the indexes; it took ``seconds``."""
-    files = sum(use.files or 0 for use in uses)
-    all_files = sum(use.total_files or 0 for use in uses)
-    more = all_files / max(files, 1)
-    return more > _CLEARLY or seconds * more > _LONGEST
+def _plain(trial: IndexTrial) -> dict[str, Any]:
+    """The fields that later runs must know."""
+    found = asdict(trial)
+    del found["compares"], found["counts"]
+    return found
+
+
+def _files(descriptor: Descriptor) -> Iterator[tuple[int, int]]:
+    """For each scan with an index that was used: the files read, and at most so many without it."""
+    planned = {found.scan: found for found in descriptor.planned_files}
+    uses = {use.scan: use for use in descriptor.index_uses if use.code == IndexCode.USED}
+    for scan, use in uses.items():
+        read = use.hop.files if use.hop else scan in planned and planned[scan].files
+        without = use.hop.files_without if use.hop else use.total_files
+        yield (read or 0), (without or 0)
+
+
+def _reads_far_more(files: list[tuple[int, int]], seconds: float) -> bool:
+    """Whether the statement, which took ``seconds``, may read far more without the indexes."""
+    more = sum(without for _, without in files) / max(sum(read for read, _ in files), 1)
+    return more > _FAR_MORE or seconds * more > _LONGEST
+
+
+def _has_read_useless_keys(descriptor: Descriptor) -> bool:
+    """Whether the run has read keys that the next runs will not read."""
+    found = [decision.skipped_keys for decision in descriptor.decisions]
+    found += [use.skipped_keys for use in descriptor.index_uses]
+    return any(skipped is not None and skipped.runs == 0 for skipped in found)

@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _ONE_IN_TEN = 26  # of the 256 values of a byte
-_MANY = 1000  # runs in a row
+_ENDLESS = 1e9  # seconds
 
 
 def skipped_of(context: Context) -> dict[str, Any]:
     """The job's ``skipped_keys``, ``skipped_indexes`` and ``index_trial``.
 
     Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
-    one run in ten reads them whatever an earlier run says: if runs have no logical date, Airflow
-    may return another run as the last one, whose count of runs would never grow.
+    one run in ten reads keys whatever an earlier run says: if runs have no logical date, Airflow
+    may return another run as the last one, whose count of runs would never grow. For the same
+    reason, the run's name decides which runs compare key indexes. A retry does not: the attempt
+    before it may have failed because it had none.
     """
     instance: Any = context["ti"]
     try:
@@ -32,9 +34,14 @@ def skipped_of(context: Context) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - the run does not depend on it
         log.debug("the summary of the run before this one can't be read: %s", error)
         return {}
+    drawn = hashlib.sha256(str(instance.run_id).encode()).digest()
+    reads_all, compares = drawn[0] < _ONE_IN_TEN, drawn[1] < _ONE_IN_TEN
+    counts = instance.try_number == 1 and not reads_all
     trial = index_trial_in(summary)
-    if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:
-        return {"index_trial": {**trial, "runs": _MANY}} if trial else {}
+    if trial:
+        trial = {**trial, "compares": counts and compares, "counts": counts}
+    if reads_all:
+        return {"index_trial": trial} if trial else {}
     return {
         "skipped_keys": skipped_keys_in(summary),
         "skipped_indexes": skipped_indexes_in(summary),
@@ -52,14 +59,12 @@ def skipped_keys_in(summary: object) -> dict[str, int]:
     >>> skipped_keys_in({"decisions": [{"indexes": [use]}]})
     {'07ac': 0}
     """
-    found = {}
+    found = _counts(index_trial_in(summary).get("skipped_keys"))
     for decision in _mappings_in(summary, "decisions"):
         for keys in (decision, *_mappings_in(decision, "indexes")):
             skipped = keys.get("skipped_keys")
             if isinstance(skipped, Mapping):
-                digest, runs = skipped.get("digest"), skipped.get("runs")
-                if isinstance(digest, str) and type(runs) is int and runs >= 0:
-                    found[digest] = runs
+                found |= _counts({skipped.get("digest"): skipped.get("runs")})
     return found
 
 
@@ -85,19 +90,34 @@ def skipped_indexes_in(summary: object) -> dict[str, int]:
 def index_trial_in(summary: object) -> dict[str, Any]:
     """What a summary says of the gain of key indexes; empty if nothing can be read.
 
-    >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "runs": 0, "of": 1}})
-    {'used': 8.1, 'left_out': None, 'runs': 0}
-    >>> index_trial_in({"index_trial": {"used": "8.1", "runs": 0}}), index_trial_in("a text")
+    >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "of": 1}})
+    {'used': 8.1, 'left_out': None, 'skipped_keys': {}}
+    >>> index_trial_in({"index_trial": {"used": float("nan")}}), index_trial_in("a text")
     ({}, {})
     """
     trial = summary.get("index_trial") if isinstance(summary, Mapping) else None
     if not isinstance(trial, Mapping):
         return {}
-    used, left_out, runs = (trial.get(name) for name in ("used", "left_out", "runs"))
-    times = [value for value in (used, left_out) if value is not None]
-    if type(runs) is not int or not all(isinstance(value, (int, float)) for value in times):
+    times = {name: trial.get(name) for name in ("used", "left_out")}
+    if not all(value is None or _is_time(value) for value in times.values()):
         return {}
-    return {"used": used, "left_out": left_out, "runs": runs}
+    return (
+        {**times, "skipped_keys": _counts(trial.get("skipped_keys"))} if any(times.values()) else {}
+    )
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value < _ENDLESS
+
+
+def _counts(found: object) -> dict[str, int]:
+    """The numbers of runs by digest, as far as they are some."""
+    pairs = found.items() if isinstance(found, Mapping) else ()
+    return {
+        name: runs
+        for name, runs in pairs
+        if isinstance(name, str) and type(runs) is int and runs >= 0
+    }
 
 
 def _mappings_in(of: object, name: str) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_hive_opt.local_task.earlier_runs import digest_for_index, digest_of
+from airflow_hive_opt.local_task.earlier_runs import digest_of, digest_of_hop
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.hops import hops
 from airflow_hive_opt.pruning.plan import plan
@@ -25,14 +25,14 @@ def hop(sql: str = JOIN, part: str = PART, version: str = "VERSION AS OF 1") -> 
 
 
 def test_the_same_keys_have_the_same_digest_wherever_they_are_in_the_text():
-    expected = digest_for_index(hop(), {})
-    assert digest_for_index(hop(JOIN.replace("SELECT s.v", "SELECT s.v, s.v + 1")), {}) == expected
+    expected = digest_of_hop(hop(), {})
+    assert digest_of_hop(hop(JOIN.replace("SELECT s.v", "SELECT s.v, s.v + 1")), {}) == expected
 
 
 def test_a_snapshot_does_not_matter_but_what_the_part_is_does():
-    expected = digest_for_index(hop(), {})
-    assert digest_for_index(hop(version="VERSION AS OF 2"), {}) == expected
-    assert digest_for_index(hop(part="`r`.`day` IN (DATE'2024-01-02')"), {}) != expected
+    expected = digest_of_hop(hop(), {})
+    assert digest_of_hop(hop(version="VERSION AS OF 2"), {}) == expected
+    assert digest_of_hop(hop(part="`r`.`day` IN (DATE'2024-01-02')"), {}) != expected
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_a_snapshot_does_not_matter_but_what_the_part_is_does():
     ],
 )
 def test_other_keys_have_another_digest(sql):
-    assert digest_for_index(hop(sql), {}) != digest_for_index(hop(), {})
+    assert digest_of_hop(hop(sql), {}) != digest_of_hop(hop(), {})
 
 
 def test_parameters_matter():
-    assert digest_for_index(hop(), {"week": 1}) != digest_for_index(hop(), {"week": 2})
+    assert digest_of_hop(hop(), {"week": 1}) != digest_of_hop(hop(), {"week": 2})
 
 
 def test_keys_of_a_hop_are_not_the_scans_own_keys():
     own = next(each for each in plan(OWN, CATALOG).decisions if each.scan.alias == "s")
     assert own.pruned
-    assert digest_of(own, {}) != digest_for_index(hop(OWN), {})
+    assert digest_of(own, {}) != digest_of_hop(hop(OWN), {})
     same = replace(own, alternatives=hop(OWN).alternatives)
-    assert digest_of(same, {}) != digest_for_index(same, {})
+    assert digest_of(same, {}) != digest_of_hop(same, {})

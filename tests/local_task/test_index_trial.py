@@ -3,65 +3,116 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
-from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexUse
+from airflow_hive_opt.documents.descriptor import Decision, Descriptor, PlannedFiles
+from airflow_hive_opt.documents.indexed_scans import Hop, IndexCode, IndexUse, SkippedKeys
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.index_trial import index_path_of, trial_after
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 SCAN = ScanRef("s", "lake.d.sales", (14, 26), "s")
 USED = IndexUse(SCAN, "ticket", IndexCode.USED, files=20, total_files=100)
+FEW = PlannedFiles(SCAN, "true", files=20, total_files=100)
+HOP = Hop((), files=20, bytes=0, files_without=100, bytes_without=0)
 
 
-def after(trial, seconds, uses=(USED,), **options):
+def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None) -> Descriptor:
+    decision = Decision(SCAN, "RESTRICTED", "", skipped)
+    return Descriptor("", "", (), (decision,), planned_files=(planned,), index_uses=uses)
+
+
+def after(trial, seconds, found=None, **options):
     """The next run's trial after a run of so many seconds, half of them each stage's."""
     job = Job("SELECT 1", index_trial=trial, **{"index_path": "/indexes", **options})
     phases = {"local task": seconds / 2, "map join": seconds / 2, "report": 9.0}
-    return trial_after(job, uses if index_path_of(job) else (), phases)
+    uses = descriptor_of(USED) if found is None else found
+    return trial_after(job, uses if index_path_of(job) else descriptor_of(), phases)
 
 
-def test_the_second_run_is_without_indexes_and_the_quicker_way_stays():
+def uses_indexes(trial) -> bool:
+    return index_path_of(Job("SELECT 1", index_path="/indexes", index_trial=trial)) != ""
+
+
+def test_a_run_that_compares_goes_the_other_way_and_the_quicker_way_stays():
     first = after({}, 4.0)
-    assert first == {"used": 4.0, "left_out": None, "runs": 0}
-    second = after(first, 6.0)
-    assert second == {"used": 4.0, "left_out": 6.0, "runs": 1}
-    assert after(second, 5.0) == {"used": 5.0, "left_out": 6.0, "runs": 0}
+    assert first == {"used": 4.0, "left_out": None, "skipped_keys": {}}
+    assert uses_indexes(first)
+    compared = after({**first, "compares": True}, 6.0)
+    assert compared == {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    assert uses_indexes(compared)
+    slower = after(compared, 7.0)
+    assert slower == {"used": 7.0, "left_out": 6.0, "skipped_keys": {}}
+    assert not uses_indexes(slower)
+    left_out = after(slower, 5.0)
+    assert left_out == {"used": 7.0, "left_out": 5.0, "skipped_keys": {}}
+    again = after({**left_out, "compares": True}, 3.0)
+    assert again == {"used": 3.0, "left_out": 5.0, "skipped_keys": {}}
+    assert uses_indexes(again)
 
 
-def test_indexes_that_do_not_pay_are_tried_again_after_nine_runs():
-    trial, ways = {}, []
-    for _ in range(23):
-        uses = index_path_of(Job("SELECT 1", index_path="/indexes", index_trial=trial)) != ""
-        ways.append(uses)
-        trial = after(trial, 8.0 if uses else 5.0)
-    assert [at for at, uses in enumerate(ways) if uses] == [0, 10, 20]
+def test_a_run_whose_time_does_not_count_keeps_what_is_known():
+    known = {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    assert after({**known, "counts": False}, 60.0) == known
+    slower = {"used": 8.0, "left_out": 6.0, "skipped_keys": {}}
+    assert after({**slower, "counts": False}, 60.0) == slower
+
+
+def test_a_run_that_has_read_useless_keys_does_not_count():
+    """The next runs do not read these keys."""
+    fresh, known = SkippedKeys("07ac", 0), {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    for found in (
+        descriptor_of(USED, skipped=fresh),
+        descriptor_of(USED, replace(USED, code=IndexCode.MOST_FILES_HOLD_KEYS, skipped_keys=fresh)),
+    ):
+        assert after(known, 60.0, found) == known
+    assert after(known, 5.0, descriptor_of(USED, skipped=SkippedKeys("07ac", 1)))["used"] == 5.0
+
+
+def test_a_run_without_indexes_passes_on_which_keys_are_of_no_use():
+    slower = {"used": 8.0, "left_out": 6.0, "skipped_keys": {}}
+    assert after(slower, 5.0, skipped_keys={"07ac": 3})["skipped_keys"] == {"07ac": 3}
+    assert after({**slower, "compares": True}, 5.0, skipped_keys={"07ac": 4})["skipped_keys"] == {}
 
 
 def test_the_log_says_why_indexes_are_left_out(caplog):
     caplog.set_level(logging.INFO)
-    after({"used": 8.0, "left_out": None, "runs": 0}, 5.0)
-    assert "to compare: a run with them took 8.0 s" in caplog.text
-    after({"used": 8.0, "left_out": 5.0, "runs": 1}, 5.0)
-    assert "a run with them took 8.0 s, without them 5.0 s" in caplog.text
+    after({"used": 8.0, "compares": True}, 5.0)
+    assert "to compare: with them a run took 8.0 s" in caplog.text
+    after({"used": 8.0, "left_out": 5.0}, 5.0)
+    assert "with them a run took 8.0 s, without them 5.0 s" in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("uses", "seconds"),
+    ("found", "seconds"),
     [
-        ([IndexUse(SCAN, "ticket", IndexCode.USED, files=9, total_files=100)], 4.0),
-        ([IndexUse(SCAN, "ticket", IndexCode.USED, files=0, total_files=100)], 4.0),
-        ([USED], 300.0),  # of which the statement took 150, so it may take 750
-        ([IndexUse(SCAN, "ticket", IndexCode.COSTS_MORE)], 4.0),  # nothing is left out anyway
-        ([], 4.0),
+        (descriptor_of(USED, planned=replace(FEW, files=9)), 4.0),
+        (descriptor_of(USED, planned=replace(FEW, files=0)), 4.0),
+        (descriptor_of(replace(USED, hop=replace(HOP, files=9))), 4.0),
+        (descriptor_of(USED), 300.0),  # of which the statement took 150, so it may take 750
+        (descriptor_of(replace(USED, code=IndexCode.COSTS_MORE)), 4.0),
+        (descriptor_of(), 4.0),
     ],
 )
-def test_runs_that_are_not_compared(uses, seconds):
-    assert after({}, seconds, uses) == {}
+def test_runs_that_are_not_compared(found, seconds):
+    assert after({}, seconds, found) == {}
+
+
+def test_a_hop_counts_with_what_the_scan_would_read_without_it():
+    use = replace(USED, files=3, total_files=1000, hop=HOP)
+    assert after({}, 4.0, descriptor_of(use, use))["used"] == 4.0
 
 
 def test_without_index_path_or_in_two_tasks_nothing_is_compared():
     assert after({}, 4.0, index_path="") == {}
     job = Job("SELECT 1", index_path="/indexes")
-    assert trial_after(job, (USED,), {"prelaunch": 1.0, "map join": 1.0}) == {}
+    assert trial_after(job, descriptor_of(USED), {"prelaunch": 1.0, "map join": 1.0}) == {}
+
+
+def test_a_retry_finds_the_work_of_an_attempt_with_another_trial():
+    job = Job("SELECT 1", index_path="/indexes")
+    compared = replace(job, index_trial={"used": 8.0, "compares": True})
+    assert job.digest_of_work() == compared.digest_of_work()
+    assert job.digest_with({}) == compared.digest_with({})

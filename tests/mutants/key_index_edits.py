@@ -135,6 +135,13 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "iceberg.py",
+        "or manifest.added_files_count != 0:",
+        "or manifest.added_files_count is None:",
+        "the manifest of an INSERT has new files",
+        "test_building.py::test_only_new_files_are_read",
+    ),
+    _edit(
+        "iceberg.py",
         "writer is not None and writer.parent_snapshot_id == since",
         "writer is not None and writer.parent_snapshot_id != since",
         "a manifest may repeat files of a snapshot that no build has seen",

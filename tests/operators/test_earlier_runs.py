@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from airflow_hive_opt.local_task.index_trial import IndexTrial
+import pytest
+
 from airflow_hive_opt.provider.earlier_runs import skipped_of
 
 SUMMARY = {
@@ -16,8 +17,9 @@ SUMMARY = {
 SKIPPED = {"skipped_keys": {"6ff1": 2}, "skipped_indexes": {"l.d.t": 0}, "index_trial": {}}
 
 
-def context(run_id, pull):
-    return {"ti": SimpleNamespace(run_id=run_id, task_id="t", map_index=3, xcom_pull=pull)}
+def context(run_id, pull, try_number=1):
+    ids = {"run_id": run_id, "task_id": "t", "map_index": 3, "try_number": try_number}
+    return {"ti": SimpleNamespace(**ids, xcom_pull=pull)}
 
 
 def test_about_one_run_in_ten_reads_keys_whatever_the_last_run_found():
@@ -33,16 +35,42 @@ def test_about_one_run_in_ten_reads_keys_whatever_the_last_run_found():
     assert asked[0] == {"task_ids": "t", "include_prior_dates": True, "map_indexes": 3}
 
 
-def test_about_one_run_in_ten_tries_indexes_that_do_not_pay():
-    trial = {"used": 8.0, "left_out": 5.0, "runs": 3}
-    found = [
-        skipped_of(context(f"scheduled__{number}", lambda **_: {"index_trial": trial}))[
-            "index_trial"
+def test_about_one_run_in_ten_compares_key_indexes():
+    trial = {"used": 8.0, "left_out": 5.0, "skipped_keys": {"07ac": 1}}
+
+    def trials(number_of_try):
+        return [
+            skipped_of(
+                context(
+                    f"scheduled__{number}",
+                    lambda **_: SUMMARY | {"index_trial": trial},
+                    number_of_try,
+                )
+            )
+            for number in range(1000)
         ]
-        for number in range(1000)
-    ]
-    assert found.count(trial) == [IndexTrial(**each).uses_indexes for each in found].count(False)
-    assert 850 < found.count(trial) < 950
+
+    found = trials(1)
+    assert 50 < sum(each["index_trial"]["compares"] for each in found) < 150
+    # the others read useless keys again
+    assert all(each["index_trial"]["counts"] == ("skipped_keys" in each) for each in found)
+    known = [each["skipped_keys"] for each in found if "skipped_keys" in each]
+    assert known == [{"6ff1": 2, "07ac": 1}] * len(known)
+    retries = [each["index_trial"] for each in trials(2)]
+    assert retries == [{**trial, "compares": False, "counts": False}] * 1000
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        *({"used": value} for value in (float("nan"), float("inf"), -1.0, "8", 1e300, [])),
+        *({"used": 8.0, "left_out": value} for value in (-1, "x", {})),
+        *(None, [], "8", {}, {"runs": 3}),
+    ],
+)
+def test_an_odd_trial_is_none(trial):
+    found = skipped_of(context("r1", lambda **_: {"index_trial": trial}))
+    assert found["index_trial"] == {}
 
 
 def test_a_run_reads_keys_if_the_last_summary_can_not_be_read(caplog):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Optional, Union
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse, SkippedKeys
+from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.key_index.lookup import FoundFiles, files_holding
 from airflow_hive_opt.key_index.manifest import read_index
@@ -58,16 +58,6 @@ class Indexed:
     def conditions(self) -> tuple[RowFilter, ...]:
         """The filters that are conditions on the scan."""
         return tuple(each for each in self.filters if not each.guards_only)
-
-    def with_skipped(self, skipped: SkippedKeys) -> Indexed:
-        """The same with ``skipped`` for the indexes of which nearly all files hold the keys."""
-        uses = (
-            replace(use, skipped_keys=skipped)
-            if use.code == IndexCode.MOST_FILES_HOLD_KEYS
-            else use
-            for use in self.uses
-        )
-        return replace(self, uses=tuple(uses))
 
 
 class KeyIndexLookup:
@@ -134,17 +124,6 @@ class KeyIndexLookup:
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
         return Indexed((*filters, *guards), _told(uses), fixed.held)
-
-    def not_asked_again(
-        self, decision: ScanDecision, found: Sequence[ValueFilter], skipped: SkippedKeys
-    ) -> Indexed:
-        """No conditions, since an earlier run has found out that these keys are of no use."""
-        uses = [
-            replace(_refused(each, IndexCode.NOT_ASKED_AGAIN), skipped_keys=skipped)
-            for each in found
-            if each.column in decision.table.indexed
-        ]
-        return Indexed(uses=_told(uses))
 
     def _look_up(
         self,

@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.documents.indexed_scans import SkippedKeys
 from airflow_hive_opt.local_task.changes import merged_into
 from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import (
-    FOR_NOTHING,
-    digest_for_index,
-    is_for_nothing,
-)
+from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
 from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
@@ -121,21 +116,15 @@ class LakeScan:
 
     def _indexed(self, filters: Sequence[ValueFilter]) -> Indexed:
         """What the key indexes give; after an error, nothing."""
-        decision = self._decision
-        if self._lookup is None or not decision.table.indexed:
+        if self._lookup is None:
             return Indexed()
-        digest = digest_for_index(decision, self._context.parameters)
-        runs = self._context.runs_without_keys(digest)
         try:
-            if runs is not None:
-                return self._lookup.not_asked_again(decision, filters, SkippedKeys(digest, runs))
-            found = self._lookup.indexed(decision, filters)
+            return self._lookup.indexed(self._decision, filters)
         except self._context.engine.failures as error:
             log.warning(
-                "the key indexes of %s are not used: %s", decision.table.name, in_words(error)
+                "the key indexes of %s are not used: %s", self._decision.table.name, in_words(error)
             )
             return Indexed()
-        return found.with_skipped(SkippedKeys(digest, 0))
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:
         """The source's keys, unless partitions added before the map join may bring more keys."""

@@ -25,7 +25,7 @@ from airflow_hive_opt.documents.indexed_scans import (
     SkippedKeys,
 )
 from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import digest_for_index, is_for_nothing
+from airflow_hive_opt.local_task.earlier_runs import digest_of_hop, is_for_nothing
 from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.local_task.handed_over import only_identified
 from airflow_hive_opt.local_task.key_sets import KeySets
@@ -131,7 +131,7 @@ class NarrowedTables:
         if queries in self._asked:
             return descriptor
         self._asked.add(queries)
-        digest = digest_for_index(asked, self._context.parameters)
+        digest = digest_of_hop(asked, self._context.parameters)
         runs = self._context.runs_without_keys(digest)
         if runs is not None:
             skipped = SkippedKeys(digest, runs)

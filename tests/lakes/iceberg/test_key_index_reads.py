@@ -9,8 +9,6 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.key_index.manifest import folder_of
-from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
-from airflow_hive_opt.spark.local_task import indexed_files
 from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import needs_jvm
@@ -80,29 +78,6 @@ def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(tables, tmp
     assert "VERSION AS OF" in found.statement
     (planned,) = found.report.descriptor.planned_files
     assert (planned.files, planned.total_files) == (3, DAYS + 1)
-
-
-def test_an_index_of_which_nearly_all_files_hold_the_keys_is_left_out_for_nine_runs(
-    tables, tmp_path, root, monkeypatch
-):
-    asked = []
-    files_holding = indexed_files.files_holding
-    monkeypatch.setattr(
-        indexed_files, "files_holding", lambda *given: asked.append(1) or files_holding(*given)
-    )
-    each_day = f"SELECT explode(sequence(0L, {DAYS}L)) AS id FROM lake.ki.picked WHERE small = 3"
-    sql = f"SELECT o.id, o.day FROM {ORDERS} o JOIN ({each_day}) p ON o.id = p.id"
-    skipped = {}
-    for runs in (0, *range(1, 10), 0):
-        found = run(tables, sql, tmp_path, index_path=str(root), skipped_keys=skipped)
-        assert found.rows == rows_of(tables, sql)
-        use = use_of(found)
-        assert use.code == ("NOT_ASKED_AGAIN" if runs else "MOST_FILES_HOLD_KEYS")
-        assert use.skipped_keys.runs == runs
-        skipped = skipped_keys_in(found.report.summary())
-    assert len(asked) == 2
-    other = run(tables, JOIN, tmp_path, index_path=str(root), skipped_keys=skipped)
-    assert (use_of(other).code, len(asked)) == ("USED", 3)
 
 
 @pytest.mark.parametrize(
