@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from random import random
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.provider.triggerer import TriggerEvent
@@ -13,6 +14,8 @@ from airflow_hive_opt.triggers.remote_work import SECONDS_TO_STOP, RemoteWorkTri
 
 if TYPE_CHECKING:
     from airflow_hive_opt.spark.session.connect_following import FollowedOperation
+
+_SPREAD = 0.5  # seconds
 
 
 class ConnectStatementTrigger(RemoteWorkTrigger):
@@ -71,6 +74,8 @@ class ConnectStatementTrigger(RemoteWorkTrigger):
 
     async def _followed(self) -> dict[str, Any]:
         follow = (await asyncio.to_thread(_following)).follow
+        # Many triggers may have waited for these modules: they must not all go on in one turn.
+        await asyncio.sleep(random() * _SPREAD)  # noqa: S311 - no secret
         await self.ask_airflow_once()
         self.log.info("following %s", self.work)
         deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
