@@ -77,7 +77,7 @@ def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
     shutil.copytree(PROJECT / "tests", folder / "tests")
     shutil.copytree(PACKAGE, folder / PACKAGE.name)
     shutil.copy(PROJECT / "pyproject.toml", folder)
-    for name in ("dags", "docs"):
+    for name in ("dags", "docs", "docker"):
         (folder / name).symlink_to(PROJECT / name)
     file = folder / PACKAGE.name / edit.file
     file.write_text(file.read_text().replace(edit.text, edit.instead))
@@ -92,6 +92,7 @@ def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
 
 
 def first_failure(folder: Path, *tests: str) -> str | None:
+    """The first test that fails, or ``None``; a run that ends in another way is an error."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
         cwd=folder,
@@ -102,5 +103,6 @@ def first_failure(folder: Path, *tests: str) -> str | None:
     )
     if done.returncode == 0:
         return None
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return lines[0].removeprefix("FAILED ")[:100] if lines else done.stdout[-200:]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    assert lines, f"no test has failed, but the run ended with an error: {done.stdout[-2000:]}"
+    return lines[0].removeprefix("FAILED ")[:100]
