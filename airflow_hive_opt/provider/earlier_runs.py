@@ -59,7 +59,7 @@ def skipped_keys_in(summary: object) -> dict[str, int]:
     >>> skipped_keys_in({"decisions": [{"indexes": [use]}]})
     {'07ac': 0}
     """
-    found = _counts(index_trial_in(summary).get("skipped_keys"))
+    found = dict(index_trial_in(summary).get("skipped_keys", {}))
     for decision in _mappings_in(summary, "decisions"):
         for keys in (decision, *_mappings_in(decision, "indexes")):
             skipped = keys.get("skipped_keys")

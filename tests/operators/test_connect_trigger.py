@@ -351,4 +351,3 @@ def test_many_triggers_wait_in_one_loop_that_none_of_them_blocks(trigger):
         assert len(server.calls) == MANY
     assert found == ["succeeded"] * MANY
     assert max(turns) < 0.5, sorted(turns)[-5:]
-    print(f"the longest turn: {max(turns):.3f} s")

@@ -53,8 +53,9 @@ def map_join(session, job: Job, path, digest: str) -> Result:
 
 def reported(session, job: Job, result: Result) -> Report:
     """The report of a statement that has run, with what it read."""
-    report = completed(job, result, catalog_of(session), Clock())
-    return replace(report, seconds={**result.report.seconds, **report.seconds})
+    clock = Clock()
+    clock.seconds.update(result.report.seconds)
+    return completed(job, result, catalog_of(session), clock)
 
 
 def required_partitions(session, job: Job, only=()) -> list[Required]:

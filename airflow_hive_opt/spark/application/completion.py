@@ -75,12 +75,11 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
     with clock.phase(REPORT, lambda: best_effort(catalog.work)):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
         stages = best_effort(lambda: _stages(catalog, job))
-    took = {**result.report.seconds, **clock.seconds}
     return replace(
         result.report,
         reads=reads or (),
         stages=stages or (),
-        index_trial=trial_after(job, result.report.descriptor, took),
+        index_trial=trial_after(job, result.report.descriptor, clock.seconds),
         seconds=dict(clock.seconds),
         work=dict(clock.work),
     )
