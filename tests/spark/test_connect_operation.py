@@ -108,12 +108,26 @@ def test_a_statement_is_stopped_and_writes_nothing_after_its_end(connect_server,
 
 def test_two_clients_follow_one_statement(connect_server, rows):
     """The first one, which is not dead after all, reads its responses too."""
-    with begun(connect_server.url, SLOW.format(wait=600)) as (client, found):
-        while (ending := ended(connect_server.url, found)) is Ending.NOT_BEGUN:
-            time.sleep(0.02)
-        assert ending is Ending.SUCCEEDED
+    with begun(connect_server.url, SLOW.format(wait=800)) as (client, found):
+        time.sleep(1)
+        assert ended(connect_server.url, found) is Ending.SUCCEEDED
         assert client.stdout.readline() == "ended\n"
     assert rows() == ROWS
+
+
+@pytest.mark.slow
+def test_a_client_that_asks_at_the_very_start_is_never_told_that_the_statement_failed(
+    connect_server, rows
+):
+    """Just before its thread begins, the server gives up an operation that another one asks for."""
+    endings = set()
+    for _ in range(25):
+        with begun(connect_server.url, SLOW.format(wait=0)) as (client, found):
+            while (ending := ended(connect_server.url, found)) is Ending.NOT_BEGUN:
+                time.sleep(0.01)
+            endings.add(ending)
+            assert client.stdout.readline() == "ended\n"
+    assert Ending.SUCCEEDED in endings <= {Ending.SUCCEEDED, Ending.INTERRUPTED}
 
 
 def test_nothing_is_known_of_an_operation_that_never_began(connect_server, session):

@@ -26,6 +26,10 @@ NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
 CANCELED = "OPERATION_CANCELED"
 """The condition of an operation that was interrupted."""
 
+# Its thread has ended without an end, or a request came just before the thread began, for which the
+# server gives the operation up. The words are those of Spark 4.0 and 4.2.
+_ORPHANED = ("Operation was orphaned", "OPERATION_ORPHANED")
+
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -113,9 +117,14 @@ def ending_in(status: Any) -> Ending | None:
 
 
 def condition_of(error: Any) -> str:
-    """The condition of an error that Spark raises, or its class; empty for another error."""
+    """The condition of an error that Spark raises, or its class; empty for another error.
+
+    An operation that the server has given up may have written, as one that was interrupted.
+    """
     if (told := _told_by_spark(error)) is None:
         return ""
+    if any(words in told[0] for words in _ORPHANED):
+        return CANCELED
     found = _CONDITION.search(told[0])
     return found[1] if found else "of another kind"
 
