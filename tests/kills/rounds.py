@@ -155,8 +155,13 @@ class Round:
         """Waits for the end; clears a failed task as a user who misses its rows in the table."""
         task = self.task
         ends = ("success", "failed")
+
+        def has_ended() -> bool:
+            self.airflow.start_ended()  # a triggerer may end when one of its tasks is cleared
+            return task.run_state() in ends
+
         while True:
-            assert task.until(lambda: task.run_state() in ends, _END), task.log()
+            assert task.until(has_ended, _END), task.log()
             result.is_done = task.run_state() == "success"
             stays = self.case.victim == "user" and self.case.signal == "FAILED"
             if result.is_done or stays or result.clears == _CLEARS or self.state() == whole:

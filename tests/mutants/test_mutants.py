@@ -31,6 +31,7 @@ PLANNER = (
     "tests/rewriting/test_join_elimination.py",
     "tests/rewriting/test_rewriting.py",
     "tests/rewriting/test_rewriting_safety.py",
+    "tests/restriction",
     "tests/pruning",  # the rest of them
     "tests/rules/test_rules.py",  # last, because it takes the longest
 )

@@ -575,4 +575,12 @@ WRONG_EDITS = (
             "the sides change places",
         ),
     ),
+    *edits(
+        "restriction/row_changes.py",
+        (
+            '    yield Edit(Span(start, start), "(")\n    yield Edit(Span(stop, stop), f"){added}")',
+            "    yield Edit(Span(stop, stop), added)",
+            "AND binds more than the OR of the statement's condition",
+        ),
+    ),
 )

@@ -106,6 +106,12 @@ class Airflow:
         """Starts a service that was killed."""
         self._running[service] = self._start(service)
 
+    def start_ended(self) -> None:
+        """Starts the services that have ended of themselves, as a supervisor does."""
+        for service, process in list(self._running.items()):
+            if process.poll() is not None:
+                self.start(service)
+
     def task(self, dag_id: str, run_id: str, task_id: str, what: str = "") -> dict[str, Any]:
         """A task instance, or ``what`` of it, such as ``/links``."""
         at = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}"

@@ -94,6 +94,7 @@ BY_DAY = "day IN (DATE'2024-01-03', DATE'2024-01-05', DATE'2030-01-01')"
             "day = DATE'2030-01-01'",
             0,
         ),
+        ("SELECT b.id FROM {by_day} b JOIN picked p ON b.day = p.day AND p.id < 0", "1 = 0", 0),
         ("SELECT b.* FROM {merged} b JOIN picked p ON b.day = p.day", BY_DAY, 2),
         (
             "SELECT b.id, b._hoodie_record_key FROM {merged} b JOIN picked p ON b.day = p.day",

@@ -186,6 +186,29 @@ def test_a_branch_that_somebody_removes(session, other_writer, tmp_path, root, m
     assert branches_of(session) == []
 
 
+def test_a_branch_that_somebody_removes_before_another_change_is_undone(
+    session, other_writer, tmp_path, root, monkeypatch
+):
+    """The branch that Iceberg makes again has the change, and the table is where it was."""
+    fresh(session, root)
+    (start,) = session.sql("SELECT snapshot_id FROM lake.kim.ours.snapshots").head()
+
+    def remove():
+        (name,) = (row[0] for row in branches_of(session))
+        other_writer.sql("INSERT INTO same.kim.ours VALUES (6000, DATE'2028-01-01', 0)")
+        other_writer.sql(f"ALTER TABLE same.kim.ours DROP BRANCH {name}")
+
+    def undo():
+        other_writer.sql(f"CALL same.system.rollback_to_snapshot('kim.ours', {start})")
+
+    at(monkeypatch, "create", remove, after=True)
+    at(monkeypatch, "publish", undo)
+    run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    session.sql(of("plain", MERGE))
+    assert content(session, "ours") == content(session, "plain")
+    assert branches_of(session) == []
+
+
 def test_a_source_that_changes_meanwhile(session, tmp_path, root, monkeypatch):
     """A key that was not looked up: the statement fails on the branch, and runs without keys."""
     fresh(session, root)
@@ -203,8 +226,8 @@ def test_a_source_that_changes_meanwhile(session, tmp_path, root, monkeypatch):
     ("sql", "why"),
     [
         (
-            "MERGE INTO {t} t USING (SELECT c.* FROM lake.kim.changed c JOIN {t} o ON o.id = c.id) "
-            "c ON t.id = c.id WHEN MATCHED THEN UPDATE SET v = 0",
+            "DELETE FROM {t} WHERE id IN (SELECT id FROM lake.kim.changed) "
+            "AND v >= (SELECT min(v) FROM {t})",
             "can't be held",
         ),
         ("UPDATE {t} SET v = 0 WHERE id IN (SELECT id FROM wap)", "write.wap.enabled"),
@@ -220,8 +243,8 @@ def test_statements_that_run_on_no_branch(session, tmp_path, root, sql, why):
     found = run(session, of("ours", sql), tmp_path, index_path=str(root))
     session.sql(of("plain", sql))
     assert content(session, "ours") == content(session, "plain")
-    for use in found.report.descriptor.index_uses:
-        assert (use.code, why in use.why) == ("NO_FIXED_SNAPSHOT", True)
+    uses = found.report.descriptor.index_uses
+    assert {(use.code, why in use.why) for use in uses} == {("NO_FIXED_SNAPSHOT", True)}
     assert "branch_hive_opt" not in found.statement
 
 

@@ -351,6 +351,9 @@ def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp
                 finding(keys=rows, branches=branches, problems=problems, **said, **differing(*both))
             )
             left = 0
+            print(f"statement {number} is wrong: {sql}", flush=True)
+        if number % 100 == 99:
+            print(f"{number + 1} statements, {len(wrong)} wrong", flush=True)
         tables.log.append(sql)
     counted = f"{repeat(FUZZ_KEY_INDEX=STATEMENTS)}: {refused} refused, {dict(codes)}"
     print(f"{counted}, {len(wrong)} wrong")

@@ -106,6 +106,19 @@ def test_keys_of_a_column_that_was_partitioned_later_come_from_rows(days, tmp_pa
     assert keys(days, JOIN, tmp_path) == (*ROWS, "2024-01-09")
 
 
+@pytest.mark.parametrize("transform", ["months(day)", "bucket(4, day)"])
+def test_keys_of_a_transformed_column_come_from_rows(tables, tmp_path, transform):
+    """The list has the transform's values, which are no keys."""
+    tables.sql(
+        f"CREATE TABLE lake.listed.months (day date) USING iceberg PARTITIONED BY ({transform})"
+    )
+    tables.sql("INSERT INTO lake.listed.months VALUES (DATE'2024-01-03'), (DATE'2024-01-04')")
+    try:
+        assert keys(tables, JOIN.replace("days d", "months d"), tmp_path) == ROWS
+    finally:
+        tables.sql("DROP TABLE lake.listed.months")
+
+
 def test_the_list_of_partitions_knows_renamed_columns_and_added_fields(days, tmp_path):
     days.sql("ALTER TABLE lake.listed.days RENAME COLUMN day TO at")
     days.sql("ALTER TABLE lake.listed.days ADD PARTITION FIELD bucket(2, v)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.statement.settings import Settings
 from tests.lakes.runs import rows_of, run
 
 MERGE = (
@@ -105,13 +106,40 @@ def test_a_scan_of_a_named_version_is_read_whole(pair, tmp_path):
     assert found.reasons == {"b": "SCAN_NOT_RESTRICTABLE"}
 
 
-@pytest.mark.parametrize("metadata", ["files", "partitions", "snapshots", "entries", "refs"])
-def test_metadata_tables_are_left_whole(pair, tmp_path, metadata):
+@pytest.mark.parametrize(
+    ("metadata", "column"),
+    [
+        ("files", "record_count"),
+        ("partitions", "record_count"),
+        ("snapshots", "snapshot_id"),
+        ("entries", "snapshot_id"),
+        ("refs", "snapshot_id"),
+    ],
+)
+def test_metadata_tables_are_left_whole(pair, tmp_path, metadata, column):
     session, _, ours = pair
-    sql = f"SELECT count(*) FROM {ours}.{metadata} b JOIN lake.kinds.changed c ON c.v >= 7"
-    found = run(session, sql, tmp_path)
+    sql = f"SELECT b.* FROM {ours}.{metadata} b JOIN lake.kinds.changed c ON b.{column} = c.id"
+    asked = Settings.of(switches={"key_predicate": True})
+    found = run(session, sql, tmp_path, settings=asked)
     assert found.rows == rows_of(session, sql)
     assert "RESTRICTED" not in found.reasons.values()
+
+
+@pytest.mark.parametrize("place", ["kinds.`by.day`", "`kinds.of`.by_day"])
+def test_a_table_whose_name_has_a_dot_is_left_whole(pair, tmp_path, place):
+    """Its full name is also that of a table of another namespace."""
+    session, _, ours = pair
+    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.`kinds.of`")
+    session.sql(
+        f"CREATE TABLE lake.{place} USING iceberg PARTITIONED BY (day) AS SELECT * FROM {ours}"
+    )
+    sql = f"SELECT b.id FROM lake.{place} b JOIN lake.kinds.changed c ON b.day = c.day"
+    try:
+        found = run(session, sql, tmp_path)
+        assert found.rows == rows_of(session, sql) != []
+        assert "RESTRICTED" not in found.reasons.values()
+    finally:
+        session.sql(f"DROP TABLE lake.{place}")
 
 
 @pytest.fixture
