@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.wrong_edits import WrongEdit
 
 Noticed = tuple[WrongEdit, tuple[str, ...]]
+BRANCH = "a branch has other files than the table"
 _LAKES, _LOCAL, _RESTRICTION = "spark/catalog/lakes", "spark/local_task", "restriction"
 
 
@@ -18,7 +19,7 @@ ON_SPARK: tuple[Noticed, ...] = (
         f"{_LAKES}/iceberg.py",
         "    if loaded.branch() is not None:\n        return True\n",
         "",
-        "a branch has other files than the table",
+        BRANCH,
         "test_files.py::test_files_of_a_branch_are_not_counted",
         "test_listed_keys.py::test_keys_of_a_branch_come_from_rows",
     ),
@@ -48,7 +49,7 @@ ON_SPARK: tuple[Noticed, ...] = (
         "        if place.is_dotted or is_instance_of(",
         "        if is_instance_of(",
         "a name with a dot is that of another table",
-        "test_versions_of_tables.py::test_a_table_whose_name_has_a_dot_is_left_whole",
+        "test_versions_of_tables.py::test_a_table_with_a_dot_in_its_name_is_left_whole",
     ),
     _edit(
         f"{_LAKES}/iceberg.py",

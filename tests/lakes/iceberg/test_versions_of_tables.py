@@ -125,21 +125,33 @@ def test_metadata_tables_are_left_whole(pair, tmp_path, metadata, column):
     assert "RESTRICTED" not in found.reasons.values()
 
 
-@pytest.mark.parametrize("place", ["kinds.`by.day`", "`kinds.of`.by_day"])
-def test_a_table_whose_name_has_a_dot_is_left_whole(pair, tmp_path, place):
-    """Its full name is also that of a table of another namespace."""
+DOTTED = {
+    "lake.kinds.`by.day`": "lake.kinds.by.day",
+    "lake.`kinds.of`.by_day": "lake.kinds.of.by_day",
+    "of_current": "lake.kinds.now.of_current",
+}
+
+
+@pytest.mark.parametrize(("name", "twin"), DOTTED.items(), ids=DOTTED)
+def test_a_table_with_a_dot_in_its_name_is_left_whole(pair, tmp_path, name, twin):
+    """Its full name is also that of a table in another namespace, which has other rows."""
     session, _, ours = pair
-    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.`kinds.of`")
-    session.sql(
-        f"CREATE TABLE lake.{place} USING iceberg PARTITIONED BY (day) AS SELECT * FROM {ours}"
-    )
-    sql = f"SELECT b.id FROM lake.{place} b JOIN lake.kinds.changed c ON b.day = c.day"
+    session = session.newSession()
+    for namespace in ("`kinds.of`", "kinds.by", "kinds.of", "`kinds.now`", "kinds.now"):
+        session.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}")
+    if name == "of_current":
+        session.sql("USE lake.`kinds.now`")
+    made = "USING iceberg PARTITIONED BY (day) AS SELECT *"
+    session.sql(f"CREATE TABLE {name} {made} FROM {ours}")
+    session.sql(f"CREATE TABLE {twin} {made} FROM {ours} WHERE id < 2")
+    sql = f"SELECT b.id FROM {name} b JOIN lake.kinds.changed c ON b.day = c.day"
     try:
         found = run(session, sql, tmp_path)
         assert found.rows == rows_of(session, sql) != []
         assert "RESTRICTED" not in found.reasons.values()
     finally:
-        session.sql(f"DROP TABLE lake.{place}")
+        for table in (name, twin):
+            session.sql(f"DROP TABLE {table}")
 
 
 @pytest.fixture
