@@ -11,6 +11,7 @@ from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import GateClosed
 from airflow_hive_opt.key_index.checker import NotCheckedError, problems_of_descriptor
 from airflow_hive_opt.restriction import restrict
+from airflow_hive_opt.spark.local_task.table_parts import TableParts
 from tests.lakes.iceberg.facts import (
     CLAIMS,
     JOIN,
@@ -217,6 +218,23 @@ def test_rows_that_come_after_the_keys_are_not_read(changing, tmp_path, options,
     found = run(changing, CHAIN, tmp_path, **options)
     assert (found.rows, codes(found)) == (expected, {"s": "USED", "c": "USED"})
     assert rows_of(changing, CHAIN) != expected
+
+
+def test_rows_that_go_before_the_keys_are_read_are_read(changing, tmp_path, options, monkeypatch):
+    """The keys come from the snapshot that the statement reads."""
+    expected = rows_of(changing, CHAIN)
+    narrowed = TableParts.narrowed
+
+    def then_deleted(*arguments):
+        found = narrowed(*arguments)
+        monkeypatch.undo()
+        changing.sql(f"DELETE FROM {RETURNS}")
+        return found
+
+    monkeypatch.setattr(TableParts, "narrowed", then_deleted)
+    found = run(changing, CHAIN, tmp_path, **options)
+    assert (found.rows, codes(found)) == (expected, {"s": "USED", "c": "USED"})
+    assert rows_of(changing, CHAIN) == []
 
 
 def test_the_checker_reads_a_followed_statement(facts, tmp_path, options):
