@@ -18,7 +18,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,8 @@ def _compare(
             else:
                 index_path = str(root) if contender == OURS else ""
                 if trial := known[contender].get("index_trial"):
-                    trial["compares"] = round_ == _COMPARES
+                    compares = round_ == _COMPARES
+                    known[contender]["index_trial"] = replace(trial, compares=compares)
                 rows, plan, more = _ours(session, folder, sql, known[contender], index_path)
                 known[contender] = more.pop("known")
             seconds = time.monotonic() - began
@@ -168,7 +169,7 @@ def _ours(
         if use.hop is not None
     ]
     found = {"skipped_keys": skipped_keys_in(summary), "index_trial": index_trial_in(summary)}
-    more = {"known": found, "uses": uses, "trial": found["index_trial"]}
+    more = {"known": found, "uses": uses, "trial": asdict(found["index_trial"])}
     return list(result.rows), result.plan(), more
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.indexed_scans import IndexTrial
 from airflow_hive_opt.statement.arguments import (
     check_named_values,
     check_parameters,
@@ -76,8 +77,8 @@ class Job:
       snapshots from which their keys come.
     - ``skipped_keys`` are keys that the last run of this task found not worth reading, and
       ``skipped_indexes`` are tables that it could not change by a key index; see
-      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. ``index_trial`` has the fields
-      of :class:`~airflow_hive_opt.local_task.index_trial.IndexTrial`.
+      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. ``index_trial`` says
+      whether its key indexes pay.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
     - ``index_path`` is the URI of the folder of the key indexes; empty for none.
@@ -101,7 +102,7 @@ class Job:
     hold_snapshots: bool = False
     skipped_keys: Mapping[str, int] = field(default_factory=dict)
     skipped_indexes: Mapping[str, int] = field(default_factory=dict)
-    index_trial: Mapping[str, Any] = field(default_factory=dict)
+    index_trial: IndexTrial = field(default_factory=IndexTrial)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     key_sets: str = ""
@@ -179,7 +180,7 @@ class Job:
     def _of_every_attempt(self) -> Job:
         """The job without fields that differ between the attempts of a task."""
         same = replace(self, path="", token="", index_path="")
-        same = replace(same, skipped_keys={}, skipped_indexes={}, index_trial={})
+        same = replace(same, skipped_keys={}, skipped_indexes={}, index_trial=IndexTrial())
         if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
             same = replace(same, descriptor=None, digest=None)
         return same
@@ -212,7 +213,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 7, Job)
+_JOB = Format("job", 8, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Optional
+from dataclasses import asdict, replace
+from typing import Any
 
 from airflow_hive_opt.documents.descriptor import Descriptor
-from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexTrial
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
 
@@ -23,40 +23,9 @@ _FAR_MORE = 10  # times as many files without the indexes
 _LONGEST = 600.0  # seconds that a run without indexes may be expected to take
 
 
-@dataclass(frozen=True)
-class IndexTrial:
-    """The seconds of a task's last runs with key indexes and without.
-
-    ``used`` is the time with them, ``left_out`` the time without; ``None`` if it is not known.
-    ``skipped_keys`` are the job's when indexes were left out. ``compares`` says that this run goes
-    the other way, ``counts`` that its time can be compared.
-
-    >>> [trial.uses_indexes for trial in (IndexTrial(), IndexTrial(8), IndexTrial(8, 9))]
-    [True, True, True]
-    >>> IndexTrial(8, 6).uses_indexes, IndexTrial(8, 6, compares=True).uses_indexes
-    (False, True)
-    >>> IndexTrial(8, compares=True).uses_indexes, IndexTrial(compares=True).uses_indexes
-    (False, True)
-    """
-
-    used: Optional[float] = None
-    left_out: Optional[float] = None
-    skipped_keys: Mapping[str, int] = field(default_factory=dict)
-    compares: bool = False
-    counts: bool = True
-
-    @property
-    def uses_indexes(self) -> bool:
-        """Whether this run uses the indexes."""
-        if self.used is None:
-            return True
-        pays = self.left_out is None or self.used <= self.left_out
-        return pays != self.compares
-
-
 def index_path_of(job: Job) -> str:
     """The job's ``index_path``; empty, with a line in the log, if this run leaves indexes out."""
-    trial = IndexTrial(**job.index_trial)
+    trial = job.index_trial
     if not job.index_path or trial.uses_indexes:
         return job.index_path
     if trial.compares:
@@ -77,16 +46,16 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
     if not job.index_path or not {LOCAL_TASK, MAP_JOIN} <= seconds.keys():
         return {}
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
-    trial = IndexTrial(**job.index_trial)
+    trial = job.index_trial
     if not trial.uses_indexes:
-        known = replace(trial, skipped_keys=job.skipped_keys)
+        known = replace(trial, skipped_keys=job.skipped_keys, skipped_indexes=job.skipped_indexes)
         return _plain(replace(known, left_out=took) if trial.counts else known)
     files = list(_files(descriptor))
     if not files or _reads_far_more(files, seconds[MAP_JOIN]):
         return {}
     if not trial.counts or _has_read_useless_keys(descriptor):
         return _plain(trial)
-    return _plain(replace(trial, used=took, skipped_keys={}))
+    return _plain(replace(trial, used=took, skipped_keys={}, skipped_indexes={}))
 
 
 def _plain(trial: IndexTrial) -> dict[str, Any]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.indexed_scans import IndexTrial
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -37,11 +40,9 @@ def skipped_of(context: Context) -> dict[str, Any]:
     drawn = hashlib.sha256(str(instance.run_id).encode()).digest()
     reads_all, compares = drawn[0] < _ONE_IN_TEN, drawn[1] < _ONE_IN_TEN
     counts = instance.try_number == 1 and not reads_all
-    trial = index_trial_in(summary)
-    if trial:
-        trial = {**trial, "compares": counts and compares, "counts": counts}
+    trial = replace(index_trial_in(summary), compares=counts and compares, counts=counts)
     if reads_all:
-        return {"index_trial": trial} if trial else {}
+        return {"index_trial": trial}
     return {
         "skipped_keys": skipped_keys_in(summary),
         "skipped_indexes": skipped_indexes_in(summary),
@@ -59,7 +60,7 @@ def skipped_keys_in(summary: object) -> dict[str, int]:
     >>> skipped_keys_in({"decisions": [{"indexes": [use]}]})
     {'07ac': 0}
     """
-    found = dict(index_trial_in(summary).get("skipped_keys", {}))
+    found = dict(index_trial_in(summary).skipped_keys)
     for decision in _mappings_in(summary, "decisions"):
         for keys in (decision, *_mappings_in(decision, "indexes")):
             skipped = keys.get("skipped_keys")
@@ -76,7 +77,7 @@ def skipped_indexes_in(summary: object) -> dict[str, int]:
     >>> skipped_indexes_in({"decisions": [{"table": t, "indexes": use} for t, use in tables]})
     {'l.a': 0, 'l.b': 3}
     """
-    found = {}
+    found = dict(index_trial_in(summary).skipped_indexes)
     for decision in _mappings_in(summary, "decisions"):
         table = decision.get("table")
         for use in _mappings_in(decision, "indexes"):
@@ -87,23 +88,22 @@ def skipped_indexes_in(summary: object) -> dict[str, int]:
     return found
 
 
-def index_trial_in(summary: object) -> dict[str, Any]:
-    """What a summary says of the gain of key indexes; empty if nothing can be read.
+def index_trial_in(summary: object) -> IndexTrial:
+    """What a summary says of the gain of key indexes; nothing is known if it can't be read.
 
-    >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "of": 1}})
-    {'used': 8.1, 'left_out': None, 'skipped_keys': {}}
-    >>> index_trial_in({"index_trial": {"used": float("nan")}}), index_trial_in("a text")
-    ({}, {})
+    >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "of": 1}}).used
+    8.1
+    >>> index_trial_in({"index_trial": {"used": float("nan")}}) == index_trial_in("a text")
+    True
     """
     trial = summary.get("index_trial") if isinstance(summary, Mapping) else None
     if not isinstance(trial, Mapping):
-        return {}
-    times = {name: trial.get(name) for name in ("used", "left_out")}
-    if not all(value is None or _is_time(value) for value in times.values()):
-        return {}
-    return (
-        {**times, "skipped_keys": _counts(trial.get("skipped_keys"))} if any(times.values()) else {}
-    )
+        return IndexTrial()
+    used, left_out = times = trial.get("used"), trial.get("left_out")
+    if not any(times) or not all(time is None or _is_time(time) for time in times):
+        return IndexTrial()
+    keys, indexes = (_counts(trial.get(name)) for name in ("skipped_keys", "skipped_indexes"))
+    return IndexTrial(used, left_out, keys, indexes)
 
 
 def _is_time(value: object) -> bool:

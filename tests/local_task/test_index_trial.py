@@ -7,16 +7,30 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_hive_opt.documents.descriptor import Decision, Descriptor, PlannedFiles
-from airflow_hive_opt.documents.indexed_scans import Hop, IndexCode, IndexUse, SkippedKeys
+from airflow_hive_opt.documents.descriptor import (
+    Decision,
+    Descriptor,
+    PlannedFiles,
+)
+from airflow_hive_opt.documents.indexed_scans import (
+    Hop,
+    IndexCode,
+    IndexTrial,
+    IndexUse,
+    SkippedKeys,
+)
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.index_trial import index_path_of, trial_after
+from airflow_hive_opt.provider.earlier_runs import skipped_indexes_in
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 SCAN = ScanRef("s", "lake.d.sales", (14, 26), "s")
 USED = IndexUse(SCAN, "ticket", IndexCode.USED, files=20, total_files=100)
 FEW = PlannedFiles(SCAN, "true", files=20, total_files=100)
 HOP = Hop((), files=20, bytes=0, files_without=100, bytes_without=0)
+
+
+NOTHING = {"skipped_keys": {}, "skipped_indexes": {}}
 
 
 def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None) -> Descriptor:
@@ -26,43 +40,45 @@ def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None) -> Descriptor:
 
 def after(trial, seconds, found=None, **options):
     """The next run's trial after a run of so many seconds, half of them each stage's."""
-    job = Job("SELECT 1", index_trial=trial, **{"index_path": "/indexes", **options})
+    job = Job("SELECT 1", index_trial=IndexTrial(**trial), **{"index_path": "/indexes", **options})
     phases = {"local task": seconds / 2, "map join": seconds / 2, "report": 9.0}
     uses = descriptor_of(USED) if found is None else found
     return trial_after(job, uses if index_path_of(job) else descriptor_of(), phases)
 
 
 def uses_indexes(trial) -> bool:
-    return index_path_of(Job("SELECT 1", index_path="/indexes", index_trial=trial)) != ""
+    return (
+        index_path_of(Job("SELECT 1", index_path="/indexes", index_trial=IndexTrial(**trial))) != ""
+    )
 
 
 def test_a_run_that_compares_goes_the_other_way_and_the_quicker_way_stays():
     first = after({}, 4.0)
-    assert first == {"used": 4.0, "left_out": None, "skipped_keys": {}}
+    assert first == {"used": 4.0, "left_out": None, **NOTHING}
     assert uses_indexes(first)
     compared = after({**first, "compares": True}, 6.0)
-    assert compared == {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    assert compared == {"used": 4.0, "left_out": 6.0, **NOTHING}
     assert uses_indexes(compared)
     slower = after(compared, 7.0)
-    assert slower == {"used": 7.0, "left_out": 6.0, "skipped_keys": {}}
+    assert slower == {"used": 7.0, "left_out": 6.0, **NOTHING}
     assert not uses_indexes(slower)
     left_out = after(slower, 5.0)
-    assert left_out == {"used": 7.0, "left_out": 5.0, "skipped_keys": {}}
+    assert left_out == {"used": 7.0, "left_out": 5.0, **NOTHING}
     again = after({**left_out, "compares": True}, 3.0)
-    assert again == {"used": 3.0, "left_out": 5.0, "skipped_keys": {}}
+    assert again == {"used": 3.0, "left_out": 5.0, **NOTHING}
     assert uses_indexes(again)
 
 
 def test_a_run_whose_time_does_not_count_keeps_what_is_known():
-    known = {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    known = {"used": 4.0, "left_out": 6.0, **NOTHING}
     assert after({**known, "counts": False}, 60.0) == known
-    slower = {"used": 8.0, "left_out": 6.0, "skipped_keys": {}}
+    slower = {"used": 8.0, "left_out": 6.0, **NOTHING}
     assert after({**slower, "counts": False}, 60.0) == slower
 
 
 def test_a_run_that_has_read_useless_keys_does_not_count():
     """The next runs do not read these keys."""
-    fresh, known = SkippedKeys("07ac", 0), {"used": 4.0, "left_out": 6.0, "skipped_keys": {}}
+    fresh, known = SkippedKeys("07ac", 0), {"used": 4.0, "left_out": 6.0, **NOTHING}
     for found in (
         descriptor_of(USED, skipped=fresh),
         descriptor_of(USED, replace(USED, code=IndexCode.MOST_FILES_HOLD_KEYS, skipped_keys=fresh)),
@@ -72,9 +88,16 @@ def test_a_run_that_has_read_useless_keys_does_not_count():
 
 
 def test_a_run_without_indexes_passes_on_which_keys_are_of_no_use():
-    slower = {"used": 8.0, "left_out": 6.0, "skipped_keys": {}}
+    slower = {"used": 8.0, "left_out": 6.0, **NOTHING}
     assert after(slower, 5.0, skipped_keys={"07ac": 3})["skipped_keys"] == {"07ac": 3}
     assert after({**slower, "compares": True}, 5.0, skipped_keys={"07ac": 4})["skipped_keys"] == {}
+
+
+def test_a_run_without_indexes_passes_on_which_tables_it_could_not_change():
+    slower = {"used": 8.0, "left_out": 6.0}
+    left_out = after(slower, 5.0, skipped_indexes={"l.d.t": 3})
+    assert left_out["skipped_indexes"] == skipped_indexes_in({"index_trial": left_out})
+    assert left_out["skipped_indexes"] == {"l.d.t": 3}
 
 
 def test_the_log_says_why_indexes_are_left_out(caplog):
@@ -113,6 +136,6 @@ def test_without_index_path_or_in_two_tasks_nothing_is_compared():
 
 def test_a_retry_finds_the_work_of_an_attempt_with_another_trial():
     job = Job("SELECT 1", index_path="/indexes")
-    compared = replace(job, index_trial={"used": 8.0, "compares": True})
+    compared = replace(job, index_trial=IndexTrial(8.0, compares=True))
     assert job.digest_of_work() == compared.digest_of_work()
     assert job.digest_with({}) == compared.digest_with({})

@@ -6,6 +6,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
+from airflow_hive_opt.documents.indexed_scans import IndexTrial
 from airflow_hive_opt.documents.report import decision_lines, headline
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
 from airflow_hive_opt.spark.local_task import narrowed_tables
@@ -313,14 +314,14 @@ def test_a_run_that_compares_leaves_the_indexes_out(hop, queried):
 
     first = trial_of(hop(JOIN))
     assert (first["used"] > 0, first["left_out"]) == (True, None)
-    found = hop(JOIN, index_trial={**first, "compares": True})
+    found = hop(JOIN, index_trial=IndexTrial(**first, compares=True))
     assert (uses_of(found), reads(found, SALES, RETURNS), queried) == ([], (DAYS, 2), ["r"])
     second = trial_of(found)
     assert (second["used"], second["left_out"] > 0) == (first["used"], True)
     slower = {**second, "used": 1000.0}
-    found = hop(JOIN, index_trial=slower)
+    found = hop(JOIN, index_trial=IndexTrial(**slower))
     assert (uses_of(found), trial_of(found)["used"]) == ([], 1000.0)
-    found = hop(JOIN, index_trial={**slower, "compares": True})
+    found = hop(JOIN, index_trial=IndexTrial(**slower, compares=True))
     assert (used(found), trial_of(found)["used"] < 1000.0) == ({"s": 5}, True)
 
 
