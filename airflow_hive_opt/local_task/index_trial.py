@@ -48,14 +48,24 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
     trial = job.index_trial
     if not trial.uses_indexes:
-        known = replace(trial, skipped_keys=job.skipped_keys, skipped_indexes=job.skipped_indexes)
+        known = replace(
+            trial,
+            skipped_keys=_one_more({**trial.skipped_keys, **job.skipped_keys}),
+            skipped_indexes=_one_more({**trial.skipped_indexes, **job.skipped_indexes}),
+        )
         return _plain(replace(known, left_out=took) if trial.counts else known)
+    trial = replace(trial, skipped_keys={}, skipped_indexes={})  # the run's decisions say it
     files = list(_files(descriptor))
     if not files or _reads_far_more(files, seconds[MAP_JOIN]):
         return {}
     if not trial.counts or _has_read_useless_keys(descriptor):
         return _plain(trial)
-    return _plain(replace(trial, used=took, skipped_keys={}, skipped_indexes={}))
+    return _plain(replace(trial, used=took))
+
+
+def _one_more(runs: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of runs, with this one."""
+    return {name: count + 1 for name, count in runs.items()}
 
 
 def _plain(trial: IndexTrial) -> dict[str, Any]:

@@ -112,6 +112,7 @@ class ConnectOperations:
             warn_of_other_work(found, ending)
         elif ending == "interrupted" and is_same:
             self._forget(found, ending)
+            self._release(found)  # now, or a client that still lives may begin it again
             check_interrupted(found, self._url, job, conf)
         self._record.forget(found)
         self._release(found)
@@ -126,7 +127,7 @@ class ConnectOperations:
         Returns ``None`` if the attempt has its work still to do: the operation never began, or an
         earlier attempt's has failed. Raises what :meth:`outcome_of_earlier` raises.
         """
-        from airflow_hive_opt.spark.session.operation_protocol import CANCELED
+        from airflow_hive_opt.spark.session.operation_protocol import MAY_HAVE_WRITTEN
 
         found = self._record.read()
         if found is None or found.id != waited_for:
@@ -144,7 +145,7 @@ class ConnectOperations:
         ending, failure = self._ended(found, how != "late", how == "succeeded")
         if ending == "succeeded":
             return self._adopted(found)
-        if ending == "unknown" and event.get("condition") == CANCELED:
+        if ending in ("unknown", "not begun") and event.get("condition") in MAY_HAVE_WRITTEN:
             ending = "interrupted"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
@@ -220,7 +221,7 @@ class ConnectOperations:
             if own is not None:
                 self._finish(replace(own, outcome=outcome), "succeeded")
             return outcome
-        if self.stop_own() == "succeeded" and own is not None:
+        if self.stop_own(outcome.message) == "succeeded" and own is not None:
             log.warning("the statement has succeeded on the server, but then: %s", outcome.message)
             return own.outcome
         return outcome
@@ -236,14 +237,15 @@ class ConnectOperations:
             except NotEnded as error:
                 log.warning("the statement of an earlier attempt can't be stopped: %s", error)
 
-    def stop_own(self) -> Ending | None:
+    def stop_own(self, message: str = "") -> Ending | None:
         """Interrupts this attempt's operation and waits some seconds for its end.
 
         Returns ``None`` if it may still run, or if there is none, see :meth:`may_run`. The record
-        stays for the next attempt unless the operation has failed by itself or has never begun.
+        stays unless it has failed or never began; ``message`` is that of this attempt's error.
         """
         if (own := self._own) is None:
             return None
+        from airflow_hive_opt.spark.session import operation_protocol as protocol
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
 
         try:
@@ -252,6 +254,8 @@ class ConnectOperations:
                 ending = left.ending()
                 if ending == "not begun":
                     left.release_session()  # or it might still reach the server, and begin
+                    if protocol.condition_in(message) == protocol.ORPHANED:  # as it says once
+                        ending = protocol.Ending.INTERRUPTED
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "

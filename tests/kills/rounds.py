@@ -33,7 +33,7 @@ class Result:
       what the table has, unless it has what it must have; ``is_twice`` says that it has two writes.
     - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
       after a user's kill, or 10 s after the end of the run, and ``clears`` how often a user had to
-      clear the task, as the docs say.
+      clear the task, as the docs say. ``restarts`` counts the triggerers that ended by themselves.
     """
 
     case: Case
@@ -45,6 +45,7 @@ class Result:
     slots: int = 0
     orphans: list[str] = field(default_factory=list)
     clears: int = 0
+    restarts: int = 0
     seconds_to_stop: float | None = None
     log: str = ""
 
@@ -157,7 +158,8 @@ class Round:
         ends = ("success", "failed")
 
         def has_ended() -> bool:
-            self.airflow.start_ended()  # a triggerer may end when one of its tasks is cleared
+            # Airflow's triggerer may end when one of its tasks is cleared.
+            result.restarts += self.airflow.start_if_ended("airflow-triggerer")
             return task.run_state() in ends
 
         while True:
@@ -186,7 +188,8 @@ def table_of(results: Iterable[Result]) -> list[str]:
         found.setdefault(result.case, []).append(result)
     head = (
         f"{'task':8} {'verb':10} {'victim':15} {'signal':8} {'phase':10} {'rounds':>6} {'late':>5} "
-        f"{'wrote':>9} {'differ':>6} {'slots':>5} {'orphans':>7} {'cleared':>7} {'to stop':>8}"
+        f"{'wrote':>9} {'differ':>6} {'slots':>5} {'orphans':>7} {'cleared':>7} {'restarts':>8} "
+        f"{'to stop':>8}"
     )
     lines = [head]
     for case, rounds in found.items():
@@ -200,6 +203,7 @@ def table_of(results: Iterable[Result]) -> list[str]:
             f"{max(each.slots for each in rounds):5} "
             f"{sum(len(each.orphans) for each in rounds):7} "
             f"{sum(each.clears for each in rounds):7} "
+            f"{sum(each.restarts for each in rounds):8} "
             f"{f'{slowest:.1f} s' if slowest else '-':>8}"
         )
     return lines

@@ -21,7 +21,7 @@ from airflow_hive_opt.documents.indexed_scans import (
 )
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.index_trial import index_path_of, trial_after
-from airflow_hive_opt.provider.earlier_runs import skipped_indexes_in
+from airflow_hive_opt.provider.earlier_runs import skipped_indexes_in, skipped_keys_in
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 SCAN = ScanRef("s", "lake.d.sales", (14, 26), "s")
@@ -87,17 +87,20 @@ def test_a_run_that_has_read_useless_keys_does_not_count():
     assert after(known, 5.0, descriptor_of(USED, skipped=SkippedKeys("07ac", 1)))["used"] == 5.0
 
 
-def test_a_run_without_indexes_passes_on_which_keys_are_of_no_use():
-    slower = {"used": 8.0, "left_out": 6.0, **NOTHING}
-    assert after(slower, 5.0, skipped_keys={"07ac": 3})["skipped_keys"] == {"07ac": 3}
-    assert after({**slower, "compares": True}, 5.0, skipped_keys={"07ac": 4})["skipped_keys"] == {}
-
-
-def test_a_run_without_indexes_passes_on_which_tables_it_could_not_change():
-    slower = {"used": 8.0, "left_out": 6.0}
-    left_out = after(slower, 5.0, skipped_indexes={"l.d.t": 3})
-    assert left_out["skipped_indexes"] == skipped_indexes_in({"index_trial": left_out})
-    assert left_out["skipped_indexes"] == {"l.d.t": 3}
+@pytest.mark.parametrize("name", ["skipped_keys", "skipped_indexes"])
+def test_runs_without_indexes_pass_on_what_need_not_be_tried(name):
+    """Each is one more run in a row; a run with indexes finds out by itself."""
+    trial = {"used": 8.0, "left_out": 6.0}
+    read = {"skipped_keys": skipped_keys_in, "skipped_indexes": skipped_indexes_in}[name]
+    trial = after(trial, 5.0, **{name: {"a": 3}})
+    assert trial[name] == read({"index_trial": trial}) == {"a": 4}
+    trial = after(trial, 5.0, **{name: {"a": 4}})
+    assert trial[name] == {"a": 5}
+    without_xcom = after({**trial, "counts": False}, 5.0)
+    assert without_xcom[name] == {"a": 6}
+    for counts in (True, False):
+        again = after({**trial, "compares": True, "counts": counts}, 5.0, **{name: {"a": 5}})
+        assert again[name] == {}
 
 
 def test_the_log_says_why_indexes_are_left_out(caplog):

@@ -415,6 +415,41 @@ def test_an_interrupted_statement_that_has_not_written_runs_again(folder, monkey
     assert record_of(folder) is None
 
 
+DROPPED = {
+    "4.0": "Operation was orphaned because of an internal error.",
+    "4.2": "[SPARK_CONNECT_ILLEGAL_STATE.EXECUTION_STATE_OPERATION_ORPHANED] It has been orphaned.",
+}
+"""What Spark says of an operation that it drops. It says so once, and then knows nothing of it."""
+
+
+@pytest.mark.parametrize("message", DROPPED.values(), ids=DROPPED)
+def test_a_statement_that_the_server_has_dropped_may_have_written(folder, monkeypatch, message):
+    tells(monkeypatch, "r is newer")
+    with answering(in_turn(refuses(message), NEVER_THERE)) as server:
+        left_by_first(folder, server.url)
+        for number in (2, 3):
+            with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
+                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+            assert recorded(folder).was_interrupted
+
+
+def test_a_statement_that_the_triggerer_saw_dropped_may_have_written(folder):
+    event = {"how": "failed", "condition": "OPERATION_ORPHANED", "is_refused": False}
+    with answering(NEVER_THERE) as server:
+        left_by_first(folder, server.url)
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+    assert recorded(folder).was_interrupted
+
+
+@pytest.mark.parametrize("message", DROPPED.values(), ids=DROPPED)
+def test_a_statement_that_its_own_client_saw_dropped_may_have_written(folder, message):
+    failed = Outcome(Status.FAILED, f"the statement has failed: {message}")
+    with answering(NEVER_THERE) as server:
+        first = left_by_first(folder, server.url)
+        assert first.settled(lambda: failed) is failed
+    assert recorded(folder).was_interrupted
+
+
 def test_the_words_of_a_failure_are_the_servers(folder):
     event = {"how": "failed", "condition": "OTHER", "is_refused": True}
     with answering(FAILED) as server:

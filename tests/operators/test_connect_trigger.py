@@ -25,7 +25,14 @@ from airflow_hive_opt.spark.session import connect_following
 from airflow_hive_opt.triggers import connect_statement, remote_work
 from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
 from tests.operators.test_application_trigger import in_its_own_loop, killed_again_and_again
-from tests.operators.test_connect_operations import ABANDONED, FAILED, GONE, ID, NEVER_THERE
+from tests.operators.test_connect_operations import (
+    ABANDONED,
+    FAILED,
+    GONE,
+    ID,
+    NEVER_THERE,
+)
+from tests.operators.test_connect_operations import DROPPED as SPARK_DROPS
 from tests.services.answering_connect import (
     answering,
     hangs,
@@ -202,6 +209,7 @@ def test_what_only_a_worker_has_lets_a_worker_wait_at_once(trigger, monkeypatch,
     [
         (FAILED, "DIVIDE_BY_ZERO", False),
         (refuses("no words"), "of another kind", False),
+        *((refuses(each), "OPERATION_ORPHANED", False) for each in SPARK_DROPS.values()),
         (
             refuses("[TABLE_OR_VIEW_NOT_FOUND] no", kind="org.apache.spark.sql.AnalysisException"),
             "TABLE_OR_VIEW_NOT_FOUND",

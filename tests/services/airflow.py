@@ -106,11 +106,11 @@ class Airflow:
         """Starts a service that was killed."""
         self._running[service] = self._start(service)
 
-    def start_ended(self) -> None:
-        """Starts the services that have ended of themselves, as a supervisor does."""
-        for service, process in list(self._running.items()):
-            if process.poll() is not None:
-                self.start(service)
+    def start_if_ended(self, service: str) -> bool:
+        """Starts a service that has ended by itself, as a supervisor does; whether it had."""
+        if has_ended := self._running[service].poll() is not None:
+            self.start(service)
+        return has_ended
 
     def task(self, dag_id: str, run_id: str, task_id: str, what: str = "") -> dict[str, Any]:
         """A task instance, or ``what`` of it, such as ``/links``."""

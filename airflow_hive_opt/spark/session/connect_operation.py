@@ -22,8 +22,8 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.spark.session.operation_protocol import (
-    CANCELED,
     CUT,
+    MAY_HAVE_WRITTEN,
     NO_SUCH_CALL,
     Ending,
     OperationRequests,
@@ -119,7 +119,8 @@ class LeftOperation:
                     raise NotEnded(str(error)) from None
                 else:  # the operation's own error is its last response
                     self.failure = error.raised
-                    return Ending.INTERRUPTED if condition == CANCELED else Ending.FAILED
+                    may_have_written = condition in MAY_HAVE_WRITTEN
+                    return Ending.INTERRUPTED if may_have_written else Ending.FAILED
 
     def _has_read_all(self, limit: float) -> bool:
         """Reads responses until the stream ends; whether the last one was that of a success."""

@@ -26,10 +26,18 @@ NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
 CANCELED = "OPERATION_CANCELED"
 """The condition of an operation that was interrupted."""
 
-# Its thread has ended without an end, or a request came just before the thread began, for which the
-# server gives the operation up. The words are those of Spark 4.0 and 4.2.
-_ORPHANED = ("Operation was orphaned", "OPERATION_ORPHANED")
+ORPHANED = "OPERATION_ORPHANED"
+"""The condition of an operation that the server has dropped.
 
+Its thread had ended without a last response, or had not begun yet when a client asked for it. The
+server says so once, and then knows nothing of the operation.
+"""
+
+MAY_HAVE_WRITTEN = (CANCELED, ORPHANED)
+"""The conditions of an operation that runs no more, but may have written."""
+
+# As Spark 4.0 and 4.1 begin the message.
+_DROPPED = "Operation was orphaned because of an internal error"
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -117,16 +125,25 @@ def ending_in(status: Any) -> Ending | None:
 
 
 def condition_of(error: Any) -> str:
-    """The condition of an error that Spark raises, or its class; empty for another error.
+    """The condition of an error that Spark raises, or its class; empty for another error."""
+    told = _told_by_spark(error)
+    return "" if told is None else condition_in(told[0])
 
-    An operation that the server has given up may have written, as one that was interrupted.
+
+def condition_in(message: str) -> str:
+    """The condition of the error with this message.
+
+    >>> condition_in("[DIVIDE_BY_ZERO] Division by zero."), condition_in("Disk full")
+    ('DIVIDE_BY_ZERO', 'of another kind')
+    >>> condition_in("[SPARK_CONNECT_ILLEGAL_STATE.EXECUTION_STATE_OPERATION_ORPHANED] It has")
+    'OPERATION_ORPHANED'
     """
-    if (told := _told_by_spark(error)) is None:
-        return ""
-    if any(words in told[0] for words in _ORPHANED):
-        return CANCELED
-    found = _CONDITION.search(told[0])
-    return found[1] if found else "of another kind"
+    if _DROPPED in message:
+        return ORPHANED
+    found = _CONDITION.search(message)
+    if found is None:
+        return "of another kind"
+    return ORPHANED if found[1].endswith(f"_{ORPHANED}") else found[1]
 
 
 def raised(error: Any) -> PySparkException | None:

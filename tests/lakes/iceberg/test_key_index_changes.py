@@ -203,7 +203,10 @@ def test_a_branch_that_somebody_removes_before_another_change_is_undone(
 
     at(monkeypatch, "create", remove, after=True)
     at(monkeypatch, "publish", undo)
-    run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    found = run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    history = "SELECT count(*) FROM lake.kim.ours.history WHERE NOT is_current_ancestor"
+    assert session.sql(history).head()[0] > 0  # the change, which was undone
+    assert use_of(found).code == "NOT_PUBLISHED"
     session.sql(of("plain", MERGE))
     assert content(session, "ours") == content(session, "plain")
     assert branches_of(session) == []

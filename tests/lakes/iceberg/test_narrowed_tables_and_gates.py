@@ -220,7 +220,7 @@ def test_rows_that_come_after_the_keys_are_not_read(changing, tmp_path, options,
     assert rows_of(changing, CHAIN) != expected
 
 
-def test_rows_that_go_before_the_keys_are_read_are_read(changing, tmp_path, options, monkeypatch):
+def test_rows_deleted_before_the_key_query_are_still_read(changing, tmp_path, options, monkeypatch):
     """The keys come from the snapshot that the statement reads."""
     expected = rows_of(changing, CHAIN)
     narrowed = TableParts.narrowed
