@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _table(session: SparkSession, files: int, rows: int) -> str:
-    name = f"lake.bench.orders_{files}"
+    name = f"lake.bench.orders_{files}_{rows}"
     if session.catalog.tableExists(name):
         return name
     session.sql(
