@@ -110,12 +110,12 @@ class ConnectOperations:
             check_unknown(found, self._cause)
         elif found.cause == self._cause and found.work != self._work:
             warn_of_other_work(found, ending)
-        elif ending == "interrupted" and is_same:
-            self._forget(found, ending)
-            self._release(found)  # now, or a client that still lives may begin it again
+        may_have_written = ending == "interrupted" and is_same
+        self._forget(found, ending if may_have_written else "")
+        self._release(found)  # before the look, or a client that still lives may begin it again
+        if may_have_written:
             check_interrupted(found, self._url, job, conf)
-        self._record.forget(found)
-        self._release(found)
+            self._record.forget(found)
         self.raise_if_stopped()
         return None
 

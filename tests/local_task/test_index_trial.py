@@ -96,8 +96,8 @@ def test_runs_without_indexes_pass_on_what_need_not_be_tried(name):
     assert trial[name] == read({"index_trial": trial}) == {"a": 4}
     trial = after(trial, 5.0, **{name: {"a": 4}})
     assert trial[name] == {"a": 5}
-    without_xcom = after({**trial, "counts": False}, 5.0)
-    assert without_xcom[name] == {"a": 6}
+    of_one_that_reads_all_keys = after({**trial, "counts": False}, 5.0)
+    assert of_one_that_reads_all_keys[name] == {"a": 6}
     for counts in (True, False):
         again = after({**trial, "compares": True, "counts": counts}, 5.0, **{name: {"a": 5}})
         assert again[name] == {}

@@ -36,7 +36,7 @@ server says so once, and then knows nothing of the operation.
 MAY_HAVE_WRITTEN = (CANCELED, ORPHANED)
 """The conditions of an operation that runs no more, but may have written."""
 
-# As Spark 4.0 and 4.1 begin the message.
+# The words of Spark 4.0 and 4.1, whose error has no condition.
 _DROPPED = "Operation was orphaned because of an internal error"
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
