@@ -92,6 +92,10 @@ def mid_join(cluster, tmp_path):
     assert len(cluster.state()["activeapps"]) == 1
 
 
+def executor_logs(work):
+    return [path.read_text() for path in work.rglob("stderr")]
+
+
 def test_one_task_prunes_and_joins_on_a_standalone_cluster(warehouse, cluster, tmp_path, capsys):
     summary = run(MapJoinPruneOperator, warehouse, tmp_path)
     assert (summary["kept"], summary["total"], summary["reason"]) == (7, 120, "PRUNED")
@@ -196,16 +200,18 @@ def test_a_stop_of_a_deferred_task_ends_its_driver(warehouse, cluster, cluster_m
 
 
 def test_a_join_survives_the_death_of_a_worker(warehouse, tmp_path, monkeypatch, capsys):
-    rows = 10**7
+    rows = 3 * 10**6
     found = context(rows=rows)
-    with standalone(tmp_path / "cluster") as cluster:
+    folder = tmp_path / "cluster"
+    with standalone(folder) as cluster:
         document = {"conn_type": "spark", "host": cluster.url}
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
         operator = made(MapJoinPruneOperator, warehouse, tmp_path / "runs", found, sql=COUNTED)
         summaries = []
         task = threading.Thread(target=lambda: summaries.append(operator.execute(found)))
         task.start()
-        mid_join(cluster, tmp_path / "runs")
+        # only an executor that has tasks is missed
+        wait_until(lambda: any("Running task" in log for log in executor_logs(folder / "work-1")))
         os.killpg(cluster.workers[0].pid, SIGKILL)  # with its executor, in the worker's group
         task.join(timeout=480)
         assert [each["kept"] for each in summaries] == [14]  # seven days in two regions
