@@ -23,7 +23,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 15
+VERSION = 16
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ class PlannedFiles:
     ``expression`` is the condition: in Iceberg's JSON, or as SQL for tables of Delta and Hudi.
     ``partitions``, ``files`` and ``bytes`` are what it leaves of ``total_files`` and
     ``total_bytes``; a number is ``None`` if it is not known. ``without_index`` is the condition
-    without the parts that key indexes give.
+    without the parts that key indexes give. ``keys`` is set if the statement's own plan will tell
+    the numbers: the digest of the keys as in :class:`SkippedKeys`.
     """
 
     scan: ScanRef
@@ -134,6 +135,7 @@ class PlannedFiles:
     total_files: Optional[int] = None
     total_bytes: Optional[int] = None
     without_index: Optional[str] = None
+    keys: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class LocalTaskContext:
 
     def skips_keys(self, decision: ScanDecision) -> bool:
         """Whether an earlier run has found out that the scan's keys are not worth reading."""
-        return bool(self._earlier.skipped_keys) and self._earlier.skips_keys(self._digest(decision))
+        return bool(self._earlier.skipped_keys) and self._earlier.skips_keys(self.digest(decision))
 
     def skipped_keys(
         self, decision: ScanDecision, outcome: Reason, for_nothing: bool
@@ -80,7 +80,7 @@ class LocalTaskContext:
         """The keys that the next run need not read if this was ``for_nothing``; else ``None``."""
         if not for_nothing and outcome is not Reason.NOT_ASKED_AGAIN:
             return None
-        digest = self._digest(decision)
+        digest = self.digest(decision)
         return SkippedKeys(digest, 0 if for_nothing else self._earlier.skipped_keys[digest] + 1)
 
     def runs_without_index(self, decision: ScanDecision) -> int | None:
@@ -92,5 +92,6 @@ class LocalTaskContext:
         runs = self._earlier.skipped_keys.get(digest)
         return None if runs is None or not self._earlier.skips_keys(digest) else runs + 1
 
-    def _digest(self, decision: ScanDecision) -> str:
+    def digest(self, decision: ScanDecision) -> str:
+        """See :func:`~airflow_hive_opt.local_task.earlier_runs.digest_of`."""
         return digest_of(decision, self.parameters)

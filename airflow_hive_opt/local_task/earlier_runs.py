@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_hive_opt.documents.descriptor import PlannedFiles
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
 
@@ -21,6 +22,8 @@ FOR_NOTHING = (
     Reason.MOST_FILES_MATCH,
 )
 """The reasons after which the next run need not read the keys again."""
+FEW_FILES = 100
+"""With so few files a condition costs nothing, and other writers conflict less with MERGE."""
 _NEARLY_ALL = 0.9
 
 
@@ -54,6 +57,15 @@ def is_for_nothing(kept: int, total: int) -> bool:
     (True, False, False)
     """
     return kept > _NEARLY_ALL * total
+
+
+def files_for_nothing(found: PlannedFiles) -> Reason | None:
+    """Why the condition on a scan would only cost time: it leaves nearly all of many files."""
+    if found.files is None or found.total_files is None or found.files <= FEW_FILES:
+        return None
+    if found.files >= found.total_files:
+        return Reason.ALL_FILES_MATCH
+    return Reason.MOST_FILES_MATCH if is_for_nothing(found.files, found.total_files) else None
 
 
 def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:

@@ -17,6 +17,7 @@ from airflow_hive_opt.metastores.metastore import MetastoreError
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import KeyPredicate, KeySource, Layer, ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.catalog.lakes.formats import named
 from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone, run_together
 from airflow_hive_opt.spark.keys.key_set import Keys as SparkKeys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, unique_view
@@ -139,20 +140,28 @@ class SparkScans:
     """The :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans` of one session.
 
     ``catalog`` gives the location of files, ``indexes`` is the folder of the key indexes.
+    ``counts_in_plan`` says that the numbers of files are not needed before the statement's plan.
     """
 
     def __init__(
-        self, session: SparkSession, catalog: SessionCatalog, indexes: Optional[StoragePath] = None
+        self,
+        session: SparkSession,
+        catalog: SessionCatalog,
+        indexes: Optional[StoragePath] = None,
+        counts_in_plan: bool = False,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._indexes = indexes
+        self._counts_in_plan = counts_in_plan
         self._snapshots: Optional[FixedSnapshots] = None
 
     def lake_scan(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> LakeScan:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
         lookup = self.lookup(plan, context.runs_without_index(decision))
-        return LakeScan(context, self._session, decision, plan, lookup)
+        format_ = named(self._session, decision.table.provider)
+        in_plan = self._counts_in_plan and format_.counts_in_plan and lookup is None
+        return LakeScan(context, self._session, decision, plan, lookup, in_plan)
 
     def lookup(self, plan: Plan, runs_without: Optional[int]) -> Optional[KeyIndexLookup]:
         """The lookup in the key indexes; ``None`` if there are none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFil
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.local_task.changes import merged_into
 from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
+from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, files_for_nothing
 from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
@@ -28,12 +29,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
-FEW_FILES = 100
-"""With so few files a condition costs nothing, and other writers conflict less with MERGE."""
+FEW_VALUES = 100
+"""A condition with so few values costs nothing, even if it leaves all files."""
 
 
 class LakeScan:
-    """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by its files."""
+    """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by its files.
+
+    ``counts_in_plan`` says that files need not be counted before the statement if its plan tells
+    them and the condition has few values.
+    """
 
     def __init__(
         self,
@@ -42,12 +47,14 @@ class LakeScan:
         decision: ScanDecision,
         plan: Plan,
         lookup: KeyIndexLookup | None = None,
+        counts_in_plan: bool = False,
     ) -> None:
         self._context = context
         self._session = session
         self._decision = decision
         self._plan = plan
         self._lookup = lookup
+        self._counts_in_plan = counts_in_plan
 
     def key_sources(self) -> Sequence[KeySource]:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan`."""
@@ -100,10 +107,11 @@ class LakeScan:
         alone = None
         if indexed.conditions:
             alone = format_.expression(decision.table, conditions[: len(own)])
-        planned = counted(
-            self._session, PlannedFiles(decision.scan, expression, without_index=alone)
-        )
-        return _why_for_nothing(planned) or (own, indexed, planned)
+        planned = PlannedFiles(decision.scan, expression, without_index=alone)
+        if self._counts_in_plan and _few_partitions(decision, conditions):
+            return own, indexed, replace(planned, keys=context.digest(decision))
+        planned = counted(self._session, planned)
+        return files_for_nothing(planned) or (own, indexed, planned)
 
     def _listed(self) -> tuple[str, ...]:
         """The columns whose keys must be a list: UPDATE and DELETE keep to it."""
@@ -138,10 +146,11 @@ class LakeScan:
         return key_ends(self._session, source, self._context.parameters)
 
 
-def _why_for_nothing(found: PlannedFiles) -> Reason | None:
-    """Why the condition would only cost time: it leaves nearly all of many files."""
-    if found.files is None or found.total_files is None or found.files <= FEW_FILES:
-        return None
-    if found.files >= found.total_files:
-        return Reason.ALL_FILES_MATCH
-    return Reason.MOST_FILES_MATCH if is_for_nothing(found.files, found.total_files) else None
+def _few_partitions(decision: ScanDecision, conditions: Sequence[tuple[str, RowFilter]]) -> bool:
+    """Whether the conditions list few values of partition columns."""
+    return all(
+        name in decision.table.partitioned_by
+        and not found.is_range
+        and len(found.values) <= FEW_VALUES
+        for name, found in conditions
+    )

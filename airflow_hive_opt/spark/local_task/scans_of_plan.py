@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
@@ -18,6 +19,7 @@ from airflow_hive_opt.spark.local_task.described_keys import SparkKeyQueries
 from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
 from airflow_hive_opt.spark.local_task.narrowed_tables import NarrowedTables
 from airflow_hive_opt.statement.budget import Budget
+from airflow_hive_opt.statement.tables import is_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +56,11 @@ def prune_scans(
         hand_over,
         shared,
     )
-    scans = SparkScans(session, catalog, indexes)
+    # With gates, or for another application, the files are counted before the statement.
+    in_plan = (
+        not hand_over and job.gates == Gates() and bool(job.show_rows) and is_query(job.statement)
+    )
+    scans = SparkScans(session, catalog, indexes, in_plan)
     result = run_local_task(context, plan, scans)
     if indexes is None:
         return result

@@ -5,5 +5,6 @@ it on a ``branch`` of the table.
 ``small_tables`` notices small tables that have changed since a worker read them. ``command`` runs a
 statement that writes; ``partition_folder`` replaces one partition's folder, and ``job_attempt``
 keeps the files of other jobs out of the table. ``nested_folders`` mends what two commits at once do
-to a new partition. ``table_reads`` counts what the statement read.
+to a new partition. ``table_reads`` counts what the statement read, and ``planned_scans`` the files
+that its plan has chosen.
 """

@@ -39,7 +39,7 @@ def table_reads(plan: Any, catalog: SessionCatalog) -> tuple[TableRead, ...]:
 def _scans(plan: Any) -> Iterator[tuple[str, dict[str, int | None]]]:
     """The scans of tables in a plan of the JVM."""
     for kind, operator in operators(plan):
-        if kind in _SCANS and (name := _table(kind, operator)):
+        if kind in _SCANS and (name := table_of(kind, operator)):
             yield name, _counted(operator, _OF_ICEBERG if kind == "BatchScanExec" else _METRICS)
 
 
@@ -54,7 +54,7 @@ def _named(
             yield found[1], {name: metrics.get(metric) for name, metric in _OF_ICEBERG.items()}
 
 
-def _table(kind: str, operator: Any) -> str | None:
+def table_of(kind: str, operator: Any) -> str | None:
     """``database.table`` of a scan; ``None`` for files that are no table."""
     if kind == "BatchScanExec":
         iceberg = operator.metrics().contains(_OF_ICEBERG["files"])

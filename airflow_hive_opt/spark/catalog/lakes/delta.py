@@ -41,6 +41,7 @@ class Delta:
 
     name = DELTA
     reads_paths = True
+    counts_in_plan = True
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether the entry's provider is Delta."""
@@ -101,27 +102,11 @@ class Delta:
         if found.expression is None:
             return None
         snapshot = loaded.initialSnapshot()
-        found = replace(
-            found,
-            total_files=_files(snapshot),
-            total_bytes=_bytes(snapshot),
-        )
         query = loaded.toDf(session._jsparkSession).where(found.expression).queryExecution()
         (leaf,) = _leaves(query.optimizedPlan())
         if leaf.getClass().getSimpleName() == "LocalRelation":  # the condition is never true
-            return replace(found, partitions=0, files=0, bytes=0)
-        index = leaf.relation().location()
-        if index.getClass().getSimpleName() != _PREPARED:  # without Delta's extension
-            return None
-        scan = index.preparedScan()
-        nothing = to_scala(session._jvm, [])
-        used = scan.filtersUsedForSkipping().toSeq()
-        return replace(
-            found,
-            partitions=int(index.listFiles(used, nothing).size()),
-            files=int(scan.files().size()),
-            bytes=int(index.sizeInBytes()),
-        )
+            return replace(_of_all(snapshot, found), partitions=0, files=0, bytes=0)
+        return files_of_scan(session, leaf.relation(), found)
 
     def version(
         self,
@@ -145,6 +130,29 @@ class Delta:
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
         """Whether the version is the current one: an earlier one may have other columns."""
         return str(loaded.initialSnapshot().version()) == version
+
+
+def files_of_scan(session: SparkSession, relation: Any, found: PlannedFiles) -> PlannedFiles | None:
+    """``found`` with the files that Delta has chosen for a scan, ``None`` if it has not.
+
+    ``relation`` is that of the scan in a plan of the JVM.
+    """
+    index = relation.location()
+    if index.getClass().getSimpleName() != _PREPARED:  # without Delta's extension
+        return None
+    scan = index.preparedScan()
+    nothing = to_scala(session._jvm, [])
+    used = scan.filtersUsedForSkipping().toSeq()
+    return replace(
+        _of_all(scan.scannedSnapshot(), found),
+        partitions=int(index.listFiles(used, nothing).size()),
+        files=int(scan.files().size()),
+        bytes=int(index.sizeInBytes()),
+    )
+
+
+def _of_all(snapshot: Any, found: PlannedFiles) -> PlannedFiles:
+    return replace(found, total_files=_files(snapshot), total_bytes=_bytes(snapshot))
 
 
 def _bytes(snapshot: Any) -> int:
