@@ -31,6 +31,7 @@ from tests.spark.stages import job_of, prune
 QUERIES = count_of("FUZZ_QUERIES", 100)
 OVER_CONNECT = count_of("FUZZ_CONNECT", QUERIES // 4)
 PER_DATABASE = 500
+PROGRESS = 100
 # Leaving out a partition that gave no row may make NULLs in its place.
 _OUTER = re.compile(r"(LEFT|RIGHT|FULL) JOIN")
 _ALL_ROWS = 1_000_000
@@ -119,6 +120,8 @@ def _ask(session, tmp_path, queries):
         with case(f"query {number}", switches=switches, statement=asked.sql) as finding:
             path = UPath(tmp_path) / "1.json"
             found.ask(session, asked, path, Settings.of(switches=switches), finding)
+        if number % PROGRESS == PROGRESS - 1:  # thousands of queries take hours
+            print(f"{number + 1} of {queries}: {len(found.wrong)} wrong", *found.wrong, flush=True)
     counted = f"{repeat(FUZZ_QUERIES=queries)}: {found.summary()}"
     print(counted)
     assert not found.wrong, report(found.wrong, FUZZ_QUERIES=queries)
