@@ -123,8 +123,8 @@ class PlannedFiles:
     ``expression`` is the condition: in Iceberg's JSON, or as SQL for tables of Delta and Hudi.
     ``partitions``, ``files`` and ``bytes`` are what it leaves of ``total_files`` and
     ``total_bytes``; a number is ``None`` if it is not known. ``without_index`` is the condition
-    without the parts that key indexes give. ``keys`` is set if the statement's own plan will tell
-    the numbers: the digest of the keys as in :class:`SkippedKeys`.
+    without the parts that key indexes give. ``keys_digest`` is set while the numbers are
+    to come from the statement's plan: the digest of the keys as in :class:`SkippedKeys`.
     """
 
     scan: ScanRef
@@ -135,7 +135,7 @@ class PlannedFiles:
     total_files: Optional[int] = None
     total_bytes: Optional[int] = None
     without_index: Optional[str] = None
-    keys: Optional[str] = None
+    keys_digest: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ IN_THE_LOG = edits(
 )
 
 _DELTA = "spark/catalog/lakes/delta.py"
-READS, CHANGES, COLUMNS = (
-    f"tests/lakes/delta/test_{name}.py" for name in ("reads", "changes", "columns")
+READS, CHANGES, COLUMNS, COUNTED = (
+    f"tests/lakes/delta/test_{name}.py" for name in ("reads", "changes", "columns", "counted_files")
 )
 ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
     (edit, file, words)
@@ -131,6 +131,54 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             ),
             CHANGES,
             "source_that_changes_between",
+        ),
+        (
+            edits(
+                "spark/map_join/planned_scans.py",
+                (
+                    "    if conditions is None or len(conditions) != len(filters):",
+                    "    if conditions is None:",
+                    "a plan with more conditions has fewer files than the keys leave",
+                ),
+            ),
+            COUNTED,
+            "those_of_the_keys_alone",
+        ),
+        (
+            edits(
+                "spark/map_join/planned_scans.py",
+                (
+                    "    if len(chosen) == 1:",
+                    "    if chosen:",
+                    "the first of two scans would stand for both",
+                ),
+            ),
+            COUNTED,
+            "look_the_same",
+        ),
+        (
+            edits(
+                "spark/local_task/scans_of_plan.py",
+                (
+                    "not hand_over and job.gates == Gates() and",
+                    "not hand_over and",
+                    "a gate would see no numbers",
+                ),
+            ),
+            COUNTED,
+            "gate_counts",
+        ),
+        (
+            edits(
+                "spark/local_task/lake_scans.py",
+                (
+                    "        and len(found.values) <= FEW_VALUES",
+                    "",
+                    "a long list would stay although it leaves all files",
+                ),
+            ),
+            COUNTED,
+            "many_values",
         ),
     )
 )

@@ -92,7 +92,7 @@ def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, mon
     outcome = run_job(spark, job)
     spark.sql("DROP TABLE told")
     assert (outcome.status, outcome.token, outcome.rows) == (Status.DONE, "t", (("1",),))
-    assert "contains the partition list that was not used: of a class" in caplog.text
+    assert "is not that of the statement that ran: of a class" in caplog.text
     assert "the report can't be stored" in caplog.text
 
 

@@ -86,15 +86,15 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
 
 
 def _with_own_descriptor(report: Report, path: StoragePath) -> Report:
-    """The report of a run that did not use its local task's list, with its own descriptor.
+    """The report of a run whose descriptor is not its local task's, with its own descriptor.
 
-    A reader of the report's URI must not find a list that was not used.
+    A reader of the report's URI must find the lists and the files as the statement used them.
     """
     try:
         descriptors.write(report.descriptor, path)
     except Exception as error:  # noqa: BLE001 - whatever it is
         log.warning(
-            "the descriptor can't be updated: it contains the partition list that was not used: %s",
+            "the descriptor can't be updated, so it is not that of the statement that ran: %s",
             error,
         )
     return replace(report, uri=str(path))

@@ -140,7 +140,7 @@ class SparkScans:
     """The :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans` of one session.
 
     ``catalog`` gives the location of files, ``indexes`` is the folder of the key indexes.
-    ``counts_in_plan`` says that the numbers of files are not needed before the statement's plan.
+    ``may_count_in_plan`` says that the numbers of files are not needed before the statement's plan.
     """
 
     def __init__(
@@ -148,19 +148,19 @@ class SparkScans:
         session: SparkSession,
         catalog: SessionCatalog,
         indexes: Optional[StoragePath] = None,
-        counts_in_plan: bool = False,
+        may_count_in_plan: bool = False,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._indexes = indexes
-        self._counts_in_plan = counts_in_plan
+        self._may_count_in_plan = may_count_in_plan
         self._snapshots: Optional[FixedSnapshots] = None
 
     def lake_scan(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> LakeScan:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
         lookup = self.lookup(plan, context.runs_without_index(decision))
         format_ = named(self._session, decision.table.provider)
-        in_plan = self._counts_in_plan and format_.counts_in_plan and lookup is None
+        in_plan = self._may_count_in_plan and format_.plans_files and not decision.table.indexed
         return LakeScan(context, self._session, decision, plan, lookup, in_plan)
 
     def lookup(self, plan: Plan, runs_without: Optional[int]) -> Optional[KeyIndexLookup]:

@@ -36,7 +36,7 @@ FEW_VALUES = 100
 class LakeScan:
     """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by its files.
 
-    ``counts_in_plan`` says that files need not be counted before the statement if its plan tells
+    ``counted_in_plan`` says that files need not be counted before the statement if its plan tells
     them and the condition has few values.
     """
 
@@ -47,14 +47,14 @@ class LakeScan:
         decision: ScanDecision,
         plan: Plan,
         lookup: KeyIndexLookup | None = None,
-        counts_in_plan: bool = False,
+        counted_in_plan: bool = False,
     ) -> None:
         self._context = context
         self._session = session
         self._decision = decision
         self._plan = plan
         self._lookup = lookup
-        self._counts_in_plan = counts_in_plan
+        self._counted_in_plan = counted_in_plan
 
     def key_sources(self) -> Sequence[KeySource]:
         """See :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan`."""
@@ -108,8 +108,8 @@ class LakeScan:
         if indexed.conditions:
             alone = format_.expression(decision.table, conditions[: len(own)])
         planned = PlannedFiles(decision.scan, expression, without_index=alone)
-        if self._counts_in_plan and _few_partitions(decision, conditions):
-            return own, indexed, replace(planned, keys=context.digest(decision))
+        if self._counted_in_plan and _lists_few_values(decision, conditions):
+            return own, indexed, replace(planned, keys_digest=context.digest(decision))
         planned = counted(self._session, planned)
         return files_for_nothing(planned) or (own, indexed, planned)
 
@@ -146,7 +146,7 @@ class LakeScan:
         return key_ends(self._session, source, self._context.parameters)
 
 
-def _few_partitions(decision: ScanDecision, conditions: Sequence[tuple[str, RowFilter]]) -> bool:
+def _lists_few_values(decision: ScanDecision, conditions: Sequence[tuple[str, RowFilter]]) -> bool:
     """Whether the conditions list few values of partition columns."""
     return all(
         name in decision.table.partitioned_by

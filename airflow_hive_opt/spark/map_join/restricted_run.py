@@ -30,9 +30,9 @@ def run_restricted(
     """Runs the job's statement, see :func:`~airflow_hive_opt.spark.map_join.execution.execute`.
 
     ``begins`` makes the block in which a text runs that writes. Returns the answer, and the
-    descriptor with the conditions that were used; ``None`` if the user's own text ran. Raises
-    :class:`~airflow_hive_opt.documents.gates.JoinStopped`: a text without the conditions by a key
-    index may read more than the gates allow.
+    descriptor with the conditions that were used and the files that they leave; ``None`` if the
+    user's own text ran. Raises :class:`~airflow_hive_opt.documents.gates.JoinStopped`: a text
+    without the conditions by a key index may read more than the gates allow.
     """
     whole = restricted.descriptor
     with branch_for(session, whole, job.path) as branch:

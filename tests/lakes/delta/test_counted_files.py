@@ -59,7 +59,7 @@ def test_the_statements_own_plan_tells_the_files(tables, tmp_path, counts):
     (planned,) = found.report.descriptor.planned_files
     assert numbers(planned) == (2, 3, DAYS + 1)
     assert planned.bytes < planned.total_bytes
-    assert planned.keys is None
+    assert planned.keys_digest is None
     assert found.files("counts.big") == 3
 
 
@@ -98,15 +98,41 @@ def test_a_statement_that_shows_no_rows_or_writes_counts_before_it(tables, tmp_p
     assert counts == {"before": ["b", "b"], "after": []}
 
 
+OTHERS = " UNION ALL SELECT id FROM counts.big"
+EMPTY_AT_RUN_TIME = "JOIN (SELECT id FROM counts.big WHERE id + 0 > 1000) e ON e.id = b.id"
+
+
+@pytest.mark.parametrize(
+    ("sql", "files", "after"),
+    [
+        # another scan of the table is in the plan, the restricted one is not
+        (SQL + " WHERE s.day = DATE'1999-01-01'" + OTHERS, 0, True),
+        (f"{SQL} {EMPTY_AT_RUN_TIME}" + OTHERS, 3, False),
+        # the plan has fewer files than the keys leave
+        (SQL + " WHERE b.day < DATE'2024-01-04'", 3, True),
+        (SQL + " WHERE b.id < 3", 3, True),
+        (SQL + " WHERE b.day IN (DATE'2024-01-05', DATE'2024-01-07')", 3, True),
+    ],
+)
+def test_the_numbers_are_those_of_the_keys_alone(tables, tmp_path, counts, sql, files, after):
+    found = run(tables, sql, tmp_path)
+    assert found.rows == rows_of(tables, sql)
+    planned = found.report.descriptor.planned_files
+    assert [each.files for each in planned if each.scan.name == "b"] == [files]
+    assert planned == run_apart(tables, sql, tmp_path).report.descriptor.planned_files
+    assert "b" in counts["before"]  # of run_apart
+    assert ("b" in counts["after"]) is after
+
+
 @pytest.mark.parametrize(
     ("sql", "scans"),
     [
         (f"{SQL} JOIN counts.big c ON c.day = s.day AND c.id = b.id + 40", ["b", "c"]),
-        # the other scan of the table is no scan of the plan's own
-        (f"{SQL} WHERE b.id NOT IN (SELECT id FROM counts.big WHERE id > 90)", ["b"]),
+        # the other scan of the table does not have the condition
+        (f"{SQL} WHERE b.id NOT IN (SELECT id FROM counts.big WHERE id > 90)", []),
     ],
 )
-def test_a_table_with_two_scans_is_counted_after_the_statement(
+def test_a_table_whose_scans_look_the_same_is_counted_after_the_statement(
     tables, tmp_path, counts, sql, scans
 ):
     found = run(tables, sql, tmp_path)
@@ -143,3 +169,7 @@ def test_keys_that_leave_nearly_all_files_are_not_read_by_the_next_run(tables, t
     again = run(tables, sql, tmp_path, skipped_keys=skipped_keys_in(found.report.summary()))
     assert (again.rows, again.reasons) == (found.rows, {"t": "NOT_ASKED_AGAIN"})
     assert counts == {"before": [], "after": []}
+    half = run(tables, f"{sql} WHERE t.side < 1", tmp_path).report.descriptor
+    assert half.decisions[0].skipped_keys is not None  # the keys have left all
+    few = run(tables, f"{sql} WHERE s.side = 1", tmp_path).report.descriptor
+    assert few.decisions[0].skipped_keys is None

@@ -29,7 +29,7 @@ _NUMBER_WITH_BOUNDS, _USUAL_NUMBER = "delta.dataSkippingNumIndexedCols", 32
 class ConnectDelta(Delta):
     """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
 
-    counts_in_plan = False
+    plans_files = False
 
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
         """Whether Spark names Delta as the table's provider."""

@@ -17,7 +17,7 @@ from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.restriction.row_changes import values_condition
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import columns_of, provider_of
-from airflow_hive_opt.spark.session.spark_compat import to_scala
+from airflow_hive_opt.spark.session.spark_compat import items, to_scala
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.lake_formats import DELTA
@@ -41,7 +41,7 @@ class Delta:
 
     name = DELTA
     reads_paths = True
-    counts_in_plan = True
+    plans_files = True
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether the entry's provider is Delta."""
@@ -132,6 +132,23 @@ class Delta:
         return str(loaded.initialSnapshot().version()) == version
 
 
+def conditions_of_scan(relation: Any) -> list[tuple[int, str]] | None:
+    """The conditions by which Delta has chosen a scan's files, ``None`` if it has not.
+
+    Each is the number of values with which it compares, -1 if it is of another kind, and its SQL.
+    Without those that a column is not NULL. ``relation`` is that of the scan in a plan of the JVM.
+    """
+    index = relation.location()
+    if index.getClass().getSimpleName() != _PREPARED:
+        return None
+    found = []
+    for each in items(index.preparedScan().filtersUsedForSkipping().toSeq()):
+        kind = each.getClass().getSimpleName()
+        if kind != "IsNotNull":
+            found.append((_number_of_values(kind, each), str(each.sql())))
+    return found
+
+
 def files_of_scan(session: SparkSession, relation: Any, found: PlannedFiles) -> PlannedFiles | None:
     """``found`` with the files that Delta has chosen for a scan, ``None`` if it has not.
 
@@ -149,6 +166,14 @@ def files_of_scan(session: SparkSession, relation: Any, found: PlannedFiles) -> 
         files=int(scan.files().size()),
         bytes=int(index.sizeInBytes()),
     )
+
+
+def _number_of_values(kind: str, condition: Any) -> int:
+    if kind == "In":
+        return int(condition.list().size())
+    if kind == "InSet":
+        return int(condition.hset().size())
+    return 1 if kind == "EqualTo" else -1
 
 
 def _of_all(snapshot: Any, found: PlannedFiles) -> PlannedFiles:

@@ -1,4 +1,4 @@
-"""Counts the files of a table that a condition leaves, before the statement runs."""
+"""Counts the files of a table that a condition leaves, without the statement."""
 
 from __future__ import annotations
 

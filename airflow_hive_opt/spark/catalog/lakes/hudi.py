@@ -40,7 +40,7 @@ class Hudi:
 
     name = HUDI
     reads_paths = False
-    counts_in_plan = False
+    plans_files = False
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether the entry's provider is Hudi."""

@@ -35,7 +35,7 @@ class Iceberg:
 
     name = ICEBERG
     reads_paths = False
-    counts_in_plan = False
+    plans_files = False
 
     def is_entry(self, metadata: Any) -> bool:
         """A table that Iceberg has made in the metastore has Hive as its provider."""

@@ -26,7 +26,7 @@ class LakeFormat(Protocol):
     """As in :mod:`airflow_hive_opt.statement.lake_formats`."""
     reads_paths: bool
     """Whether the format's name before a path, as in ``delta.`/data/orders` ``, names a table."""
-    counts_in_plan: bool
+    plans_files: bool
     """Whether the plan of a SELECT has the files of its scans before it runs."""
 
     def is_entry(self, metadata: Any) -> bool:
