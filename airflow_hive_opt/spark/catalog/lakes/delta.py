@@ -62,7 +62,9 @@ class Delta:
         if not loaded.tableExists():  # a path without a table
             return None
         snapshot = loaded.initialSnapshot()
-        partitioned = tuple(str(each).lower() for each in _partition_columns(snapshot))
+        partitioned = tuple(
+            str(each).lower() for each in items(snapshot.metadata().partitionColumns())
+        )
         clustered = _clustering_columns(loaded.properties())
         sources = _sources_of_generated(snapshot, partitioned)
         return replace(
@@ -103,7 +105,7 @@ class Delta:
             return None
         snapshot = loaded.initialSnapshot()
         query = loaded.toDf(session._jsparkSession).where(found.expression).queryExecution()
-        (leaf,) = _leaves(query.optimizedPlan())
+        (leaf,) = items(query.optimizedPlan().collectLeaves())
         if leaf.getClass().getSimpleName() == "LocalRelation":  # the condition is never true
             return replace(_of_all(snapshot, found), partitions=0, files=0, bytes=0)
         return files_of_scan(session, leaf.relation(), found)
@@ -138,8 +140,8 @@ def conditions_of_scan(relation: Any) -> list[tuple[int, str]] | None:
     Each is the number of values with which it compares, -1 if it is of another kind, and its SQL.
     Without those that a column is not NULL. ``relation`` is that of the scan in a plan of the JVM.
     """
-    index = relation.location()
-    if index.getClass().getSimpleName() != _PREPARED:
+    index = _prepared(relation)
+    if index is None:
         return None
     found = []
     for each in items(index.preparedScan().filtersUsedForSkipping().toSeq()):
@@ -154,8 +156,8 @@ def files_of_scan(session: SparkSession, relation: Any, found: PlannedFiles) -> 
 
     ``relation`` is that of the scan in a plan of the JVM.
     """
-    index = relation.location()
-    if index.getClass().getSimpleName() != _PREPARED:  # without Delta's extension
+    index = _prepared(relation)
+    if index is None:
         return None
     scan = index.preparedScan()
     nothing = to_scala(session._jvm, [])
@@ -166,6 +168,12 @@ def files_of_scan(session: SparkSession, relation: Any, found: PlannedFiles) -> 
         files=int(scan.files().size()),
         bytes=int(index.sizeInBytes()),
     )
+
+
+def _prepared(relation: Any) -> Any | None:
+    """The files that Delta has chosen for a scan; without Delta's extension it chooses none."""
+    index = relation.location()
+    return index if index.getClass().getSimpleName() == _PREPARED else None
 
 
 def _number_of_values(kind: str, condition: Any) -> int:
@@ -191,16 +199,6 @@ def _files(snapshot: Any) -> int:
     """The number of the version's files, like :func:`_bytes`."""
     checksum = snapshot.checksumOpt()
     return int(checksum.get().numFiles() if checksum.isDefined() else snapshot.numOfFiles())
-
-
-def _leaves(plan: Any) -> Iterator[Any]:
-    leaves = plan.collectLeaves()
-    return (leaves.apply(at) for at in range(leaves.size()))
-
-
-def _partition_columns(snapshot: Any) -> Iterator[Any]:
-    names = snapshot.metadata().partitionColumns()
-    return (names.apply(at) for at in range(names.size()))
 
 
 def _clustering_columns(properties: Any) -> Iterator[str]:
