@@ -49,6 +49,8 @@ def tables_of(script: str, database: str = "default", temporary: Collection[str]
     Tables(reads=('d.k', 'default.f'), writes=('dw.r',))
     >>> tables_of("MERGE INTO lake.dw.r USING dw.s ON r.k = s.k WHEN MATCHED THEN DELETE")
     Tables(reads=('dw.s', 'lake.dw.r'), writes=('lake.dw.r',))
+    >>> tables_of("SELECT * FROM lake.a.b.t, lake.shop.orders.files, cat.db.f(1)").reads
+    ('lake.a.b.t', 'lake.shop.orders.files')
     >>> tables_of("WITH RECURSIVE a AS (SELECT 1 UNION SELECT n FROM a) SELECT * FROM a").reads
     ()
     """
@@ -160,7 +162,7 @@ def mentions(tree: exp.Expr) -> Mentions:
         for table in nodes
         if isinstance(table, exp.Table)
         and id(table) not in not_read
-        and isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
+        and _is_name(table)
         and not (withs and _names_a_cte(table, withs))
     )
     return Mentions(reads, targets, tuple(node for node in changed if isinstance(node, exp.Table)))
@@ -183,6 +185,11 @@ def reads_no_rows(sql: str) -> bool:
     return isinstance(tree, _DEFINITIONS) and (
         tree.find(exp.Query) is None or (isinstance(tree, exp.Create) and tree.kind == "VIEW")
     )
+
+
+def _is_name(table: exp.Table) -> bool:
+    """Whether it names a table: FROM may have a function. A fourth part is in a node of dots."""
+    return all(isinstance(part, exp.Identifier) for part in table.parts)
 
 
 def _targets(statements: Iterable[exp.Expr]) -> Iterator[exp.Table]:
@@ -239,5 +246,5 @@ def _lasting(tables: Iterable[exp.Table], temporary: Collection[str]) -> Iterato
 
 
 def _name(table: exp.Table, database: str) -> str:
-    parts = (table.catalog, table.db or database, table.name)
-    return ".".join(filter(None, parts)).lower()
+    names = [part.name for part in table.parts]
+    return ".".join(names if len(names) > 1 else [database, *names]).lower()

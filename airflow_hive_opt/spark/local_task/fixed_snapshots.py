@@ -24,7 +24,7 @@ from airflow_hive_opt.spark.local_task.snapshots import (
     is_view,
     relations,
 )
-from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.tables import references
 
@@ -79,8 +79,7 @@ def fixed_snapshot(
     if is_target(plan, relation):
         why = _why_no_branch(session, catalog, plan, table.name)
         return why or FixedSnapshot(found.snapshot, ())
-    written = (plan.target or "").replace("`", "").rpartition(".")[2]
-    if written == table.short_name.lower():
+    if _may_write(catalog, plan, table):
         return "the statement also writes the table"
     scans = {
         each.reference: HeldScan(each.scan, each.text, each.aliased, found.snapshot)
@@ -95,6 +94,15 @@ def fixed_snapshot(
 def is_target(plan: Plan, relation: TableRelation) -> bool:
     """Whether the statement changes rows of the relation."""
     return plan.row_level is not None and plan.row_level.target == relation.reference
+
+
+def _may_write(catalog: Catalog, plan: Plan, table: Table) -> bool:
+    """Whether rows may go into the table; the last part decides for a target that is not found."""
+    target = plan.target or ""
+    found = None if "`" in target or not target else catalog.table(target)
+    if found is not None:
+        return found.name.lower() == table.name.lower()
+    return target.replace("`", "").rpartition(".")[2] == table.short_name.lower()
 
 
 def _why_no_branch(session: SparkSession, catalog: Catalog, plan: Plan, name: str) -> str | None:
@@ -120,5 +128,7 @@ def _why_read_now(catalog: Catalog, sql: str, name: str, most: int) -> str | Non
         table = catalog.table(each)
         if table is None or is_view(table):
             return f"the statement reads the view {each}"
+        if table.name.startswith(f"{name}."):
+            return f"the statement reads the table's metadata in {each}"
         most -= table.name == name
     return None if most >= 0 else "the statement reads the table at a place that can't be held"

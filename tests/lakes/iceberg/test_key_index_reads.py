@@ -141,6 +141,41 @@ def test_a_view_leaves_the_index_unused(tables, tmp_path, root):
     assert use_of(found).code == "NO_FIXED_SNAPSHOT"
 
 
+def test_a_table_of_the_same_name_elsewhere_can_be_written(tables, tmp_path, root):
+    tables.sql("CREATE NAMESPACE IF NOT EXISTS lake.other")
+    columns = "(id bigint, v int, day date) USING iceberg"
+    for name in ("orders", "plain_orders"):
+        tables.sql(f"CREATE TABLE lake.other.{name} {columns}")
+    found = run(tables, f"INSERT INTO lake.other.orders {JOIN}", tmp_path, index_path=str(root))
+    tables.sql(f"INSERT INTO lake.other.plain_orders {JOIN}")
+    contents = [
+        rows_of(tables, f"SELECT * FROM lake.other.{name}") for name in ("orders", "plain_orders")
+    ]
+    for name in ("orders", "plain_orders"):
+        tables.sql(f"DROP TABLE lake.other.{name} PURGE")
+    assert contents[0] == contents[1] != []
+    assert (use_of(found).code, use_of(found).files) == ("USED", 3)
+
+
+@pytest.mark.parametrize("name", [ORDERS, "orders", "`lake`.ki.`orders`"])
+def test_a_table_is_not_held_if_the_statement_writes_it(tables, tmp_path, root, name):
+    tables.sql("USE lake.ki")
+    before = rows_of(tables, f"SELECT * FROM {ORDERS}")
+    insert = f"INSERT INTO {name} (id, v, day) {JOIN}"
+    found = run(tables, insert, tmp_path, index_path=str(root))
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+    assert len(rows_of(tables, f"SELECT * FROM {ORDERS}")) == len(before) + 4
+
+
+def test_a_delete_that_reads_the_tables_metadata_does_not_use_the_index(tables, tmp_path, root):
+    condition = "id IN (SELECT id FROM lake.ki.picked WHERE kind = 1)"
+    branches = f"(SELECT max(name) FROM {ORDERS}.refs)"
+    sql = f"DELETE FROM {ORDERS} WHERE {condition} AND code <> {branches}"
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+    assert rows_of(tables, f"SELECT id FROM {ORDERS} WHERE id IN (3, 43)") == []
+
+
 def added(session):
     add(session, "VALUES (3L), (43L), (18L) AS t(id)")
     session.sql(f"INSERT INTO {ORDERS} VALUES (3, 'k3', 5, DATE'2025-05-05'), (3, 'k3', 6, NULL)")
