@@ -7,7 +7,7 @@
 - ``described_keys`` says on what the keys of a query depend, for key sets.
 - ``listed_keys`` says when metadata may give keys. ``value_lists``, ``row_filters``, ``row_groups``
   and ``column_samples`` make conditions on columns.
-- ``indexed_files`` makes conditions from key indexes, by ``partition_values``. They hold for the
-  table's ``fixed_snapshots``. ``narrowed_tables`` follows keys from one large table to the next, if
-  ``table_parts`` finds that it pays.
+- ``indexed_files`` makes conditions from key indexes, by the ``partition_values`` of
+  ``data_files``. They hold for the table's ``fixed_snapshots``. ``narrowed_tables`` follows keys
+  from one large table to the next, if ``table_parts`` finds that it pays.
 """

@@ -157,8 +157,13 @@ class SparkScans:
         self._snapshots: Optional[FixedSnapshots] = None
 
     def lake_scan(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> LakeScan:
-        """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`."""
+        """See :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans`.
+
+        The data files of a table with a key index are read while its key queries run.
+        """
         lookup = self.lookup(plan, context.runs_without_index(decision))
+        if lookup is not None and not context.skips_keys(decision):
+            lookup.begin(decision)
         format_ = named(self._session, decision.table.provider)
         in_plan = self._may_count_in_plan and format_.plans_files and not decision.table.indexed
         return LakeScan(context, self._session, decision, plan, lookup, in_plan)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING, Optional, Union
 
+from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
@@ -26,15 +27,19 @@ from airflow_hive_opt.spark.catalog.lakes.formats import named
 from airflow_hive_opt.spark.catalog.lakes.key_indexes import field_ids, table_uuid
 from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import Place
+from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
     FixedSnapshots,
     is_target,
 )
 from airflow_hive_opt.spark.local_task.partition_values import PartitionField, partition_fields
-from airflow_hive_opt.spark.local_task.value_lists import MOST_LISTED, ValueFilter
+from airflow_hive_opt.spark.local_task.value_lists import (
+    MOST_LISTED,
+    ValueFilter,
+    with_fewer_ranges,
+)
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.identifiers import quote_table
 from airflow_hive_opt.statement.types import family
 
 if TYPE_CHECKING:
@@ -43,7 +48,8 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
-_Values = tuple[Optional[str], ...]
+_MOST_RANGES = 16
+"""Spark takes as long to plan a MERGE with 100 ranges as to read 20 small files."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,18 @@ class Indexed:
     def conditions(self) -> tuple[RowFilter, ...]:
         """The filters that are conditions on the scan."""
         return tuple(each for each in self.filters if not each.guards_only)
+
+    def simplified(self, found: Sequence[ValueFilter]) -> list[ValueFilter]:
+        """``found`` with few ranges of a column whose index covers all files of the scan.
+
+        The index has chosen the files that hold the keys, so ranges of keys skip hardly any of
+        these, only parts of them.
+        """
+        chosen = {use.column for use in self.uses if _is_used(use) and not use.unknown}
+        return [
+            with_fewer_ranges(each, _MOST_RANGES) if each.column in chosen else each
+            for each in found
+        ]
 
 
 class KeyIndexLookup:
@@ -80,6 +98,22 @@ class KeyIndexLookup:
         self._plan = plan
         self._snapshots = snapshots
         self._runs_without = runs_without
+        self._files: Optional[DataFiles] = None
+
+    def begin(self, decision: ScanDecision) -> None:
+        """Begins to read the table's data files if the scan's keys may ask an index.
+
+        After an error, :meth:`indexed` reads them, or meets it too.
+        """
+        relation = decision.relation
+        if relation is None or not set(decision.columns).intersection(decision.table.indexed):
+            return
+        if self._runs_without is not None and is_target(self._plan, relation):
+            return
+        fixed = best_effort(partial(self._snapshots.of, relation))
+        if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
+            self._files = self._data_files(decision, relation, fixed)
+            self._files.begin()
 
     def refusal(self, relation: TableRelation) -> Optional[tuple[IndexCode, str]]:
         """Why no index of the relation's table can be used, whatever the keys are; or ``None``.
@@ -107,7 +141,7 @@ class KeyIndexLookup:
         if isinstance(fixed, str) or not fields:
             code, why = self.refusal(relation) or (IndexCode.NO_PARTITION_VALUES, "")
             return Indexed(uses=_told([_refused(each, code, why) for each in candidates]))
-        files = _Files(self._session, decision.table, fields, fixed.snapshot)
+        files = self._files or self._data_files(decision, relation, fixed)
         uses, to_read = [], None
         guards: list[RowFilter] = []
         for each in candidates:
@@ -125,11 +159,17 @@ class KeyIndexLookup:
             return Indexed(uses=_told(unused))
         return Indexed((*filters, *guards), _told(uses), fixed.held)
 
+    def _data_files(
+        self, decision: ScanDecision, relation: TableRelation, fixed: FixedSnapshot
+    ) -> DataFiles:
+        fields = partition_fields(relation)
+        return DataFiles(self._session, decision.table, fields, fixed.snapshot)
+
     def _look_up(
         self,
         keys: ValueFilter,
         decision: ScanDecision,
-        files: _Files,
+        files: DataFiles,
         fixed: FixedSnapshot,
     ) -> tuple[IndexUse, Optional[frozenset[str]]]:
         """What the index of one column says, and the files that must be read, if it is used."""
@@ -186,7 +226,7 @@ class KeyIndexLookup:
         self,
         relation: TableRelation,
         fields: Sequence[PartitionField],
-        files: _Files,
+        files: DataFiles,
         to_read: frozenset[str],
         source: SourceKeys,
     ) -> Union[tuple[RowFilter, ...], IndexCode]:
@@ -210,29 +250,6 @@ class KeyIndexLookup:
         if is_for_nothing(kept, len(files.partitions)):
             return IndexCode.MOST_FILES_HOLD_KEYS
         return tuple(found.values())
-
-
-class _Files:
-    """The data files of one snapshot of a table, with the values of their partitions as text."""
-
-    def __init__(
-        self,
-        session: SparkSession,
-        table: Table,
-        fields: Sequence[PartitionField],
-        snapshot: str,
-    ) -> None:
-        selected = ["file_path", *(field.as_text for field in fields)]
-        self._sql = (
-            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
-            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
-        )
-        self._session = session
-
-    @cached_property
-    def partitions(self) -> dict[str, _Values]:
-        """The values by the file's path."""
-        return {row[0]: tuple(row[1:]) for row in self._session.sql(self._sql).collect()}
 
 
 def _guards(keys: ValueFilter) -> tuple[RowFilter, ...]:

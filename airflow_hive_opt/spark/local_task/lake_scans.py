@@ -97,8 +97,8 @@ class LakeScan:
             return context.failed(f"{decision.scan.name} can't be restricted", error)
         if isinstance(filters, Reason):
             return filters
-        own = tuple(each.row_filter for each in filters)
         indexed = self._indexed(filters)
+        own = tuple(each.row_filter for each in indexed.simplified(filters))
         relation = decision.relation
         assert relation is not None, "a pruned decision"
         names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}

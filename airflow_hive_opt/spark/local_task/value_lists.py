@@ -7,7 +7,7 @@ value with the lowest and highest value of each file. Many keys therefore become
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Optional
 
@@ -172,8 +172,17 @@ def _becomes_ranges(values: Sequence[Range], most_values: int) -> bool:
     return len(joined(values)) < MOST_RANGES
 
 
-def joined(values: Sequence[Range]) -> list[Range]:
-    """At most :data:`MOST_RANGES` ranges that contain all of the sorted ``values``.
+def with_fewer_ranges(found: ValueFilter, most: int) -> ValueFilter:
+    """The condition with at most ``most`` ranges of its keys; a list stays as it is."""
+    if found.keys is None or not found.row_filter.is_range:
+        return found
+    ranges = joined([(key, key) for key in found.keys], most)
+    values = tuple(str(end) for range_ in ranges for end in range_)
+    return replace(found, row_filter=replace(found.row_filter, values=values))
+
+
+def joined(values: Sequence[Range], most: int = MOST_RANGES) -> list[Range]:
+    """At most ``most`` ranges that contain all of the sorted ``values``.
 
     Numbers and dates are separated at the widest gaps. Texts, whose distance is not known, are
     separated into ranges of the same number of values.
@@ -182,6 +191,8 @@ def joined(values: Sequence[Range]) -> list[Range]:
     [(1, 3), (9, 9)]
     >>> joined([("a", "a"), ("b", "d"), ("c", "c")])
     [('a', 'a'), ('b', 'd')]
+    >>> joined([(1, 1), (2, 2), (5, 5), (9, 9)], 2)
+    [(1, 5), (9, 9)]
     """
     apart: list[Range] = []
     for low, high in values:
@@ -191,10 +202,10 @@ def joined(values: Sequence[Range]) -> list[Range]:
             apart.append((low, high))
     gaps = [_gap(before[1], after[0]) for before, after in zip(apart, apart[1:])]
     if any(gap is None for gap in gaps):
-        size = -(-len(apart) // MOST_RANGES)
+        size = -(-len(apart) // most)
         starts = list(range(size, len(apart), size))
     else:
-        widest = sorted(range(len(gaps)), key=lambda at: -(gaps[at] or 0))[: MOST_RANGES - 1]
+        widest = sorted(range(len(gaps)), key=lambda at: -(gaps[at] or 0))[: most - 1]
         starts = sorted(at + 1 for at in widest if (gaps[at] or 0) > 1)
     edges = [0, *starts, len(apart)]
     return [(apart[start][0], apart[stop - 1][1]) for start, stop in zip(edges, edges[1:])]

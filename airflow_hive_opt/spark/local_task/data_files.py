@@ -1,0 +1,56 @@
+"""The data files of one snapshot of an Iceberg table, with the values of their partitions.
+
+Spark reads all manifests of the snapshot for them. That takes about as long as a key query, and
+needs no keys, so both can run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Optional
+
+from airflow_hive_opt.spark.local_task.partition_values import PartitionField
+from airflow_hive_opt.spark.session.threads import in_session
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Values = tuple[Optional[str], ...]
+"""The values of one partition as text, in the order of the fields."""
+
+
+class DataFiles:
+    """The data files of ``table`` at ``snapshot``; ``fields`` are those of its partitions."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        table: Table,
+        fields: Sequence[PartitionField],
+        snapshot: str,
+    ) -> None:
+        selected = ["file_path", *(field.as_text for field in fields)]
+        self._sql = (
+            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
+            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
+        )
+        self._session = session
+        self._begun: Optional[Future[dict[str, Values]]] = None
+
+    def begin(self) -> None:
+        """Begins to read them in another thread; an error comes up in :attr:`partitions`."""
+        thread = ThreadPoolExecutor(1, "data-files")
+        self._begun = thread.submit(in_session(self._session, self._read))
+        thread.shutdown(wait=False)
+
+    @cached_property
+    def partitions(self) -> dict[str, Values]:
+        """The values of the file's partition, by the file's path; raises Spark's errors."""
+        return self._read() if self._begun is None else self._begun.result()
+
+    def _read(self) -> dict[str, Values]:
+        return {row[0]: tuple(row[1:]) for row in self._session.sql(self._sql).collect()}
