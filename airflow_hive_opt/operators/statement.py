@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow_hive_opt.documents.gates import Gates
@@ -19,6 +18,7 @@ from airflow_hive_opt.operators.arguments import (
 )
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
+    AirflowException,
     AirflowFailException,
     ObjectStoragePath,
     SparkSubmitOperator,
@@ -30,7 +30,6 @@ from airflow_hive_opt.provider.attempts import checked_attempt_path, default_roo
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
-from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import application_name
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import check_whole_number
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
-    from airflow_hive_opt.provider.connect_run import ConnectRun
 
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
 _OWN = ("application", "application_args", "name")
@@ -171,11 +169,11 @@ class StatementOperator(SparkSubmitOperator):
         self, context: Context, event: dict[str, Any], begun: dict[str, Any]
     ) -> Any:
         """Goes on once the triggerer has followed the statement on a Spark Connect server."""
-        from airflow_hive_opt.provider.connect_deferral import outcome_after_wait
+        from airflow_hive_opt.provider.connect_deferral import connected, outcome_after_wait
 
         mask_secret(dict(self.parameters or {}))
         self._deployment = place = deployment_of(self.conn_id)
-        with self._over_connect(context, place) as run:
+        with connected(self, context, place) as run:
             outcome = outcome_after_wait(self, run, event, begun)
         return self.execute(context) if outcome is None else self.finish(context, outcome)
 
@@ -226,8 +224,11 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
+        self.raise_if_stopped()
         if place.kind == "connect":
-            return self._run_over_connect(context, job, place)
+            from airflow_hive_opt.provider.connect_deferral import outcome_over_connect
+
+            return outcome_over_connect(self, context, job, place)
         if place.kind == "embedded" and self.deferrable and job.stages != "keys":
             self.log.info(NOT_DEFERRED, "Spark runs in the worker")
         prepared = self.prepared(context, job, place)
@@ -259,7 +260,11 @@ class StatementOperator(SparkSubmitOperator):
         self._is_stopped = True  # Airflow's handler of SIGTERM only calls this: the task goes on
         kind = self._deployment and self._deployment.kind
         if kind == "submitted":
-            if self._on_cluster is None or not self._on_cluster.stop():
+            if self._on_cluster is not None and self._on_cluster.stop():
+                return
+            # Without a hook, nothing is submitted. A new one would ask Airflow for the connection,
+            # and wait for ever if the signal came in the middle of another request.
+            if self._hook is not None:
                 super().on_kill()
         elif self._interrupt is not None:
             self._interrupt()
@@ -289,34 +294,6 @@ class StatementOperator(SparkSubmitOperator):
         finally:
             self._interrupt = None
 
-    def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
-        """Runs the job in a new session on the server."""
-        from airflow_hive_opt.provider.connect_deferral import defers, wait
-        from airflow_hive_opt.spark.session.left_running import LeftRunning
-
-        given = {key: str(value) for key, value in (self.conf or {}).items()}
-        with self._over_connect(context, place, defers(self, job)) as run:
-            try:
-                return run.outcome(job, given, lambda: self.prepared(context, job, place))
-            except LeftRunning as left:
-                run.raise_if_stopped()
-                wait(self, context, run, place.address, left.id)
-                raise
-
-    @contextmanager
-    def _over_connect(
-        self, context: Context, place: Deployment, defers: bool = False
-    ) -> Iterator[ConnectRun]:
-        from airflow_hive_opt.provider.connect_run import ConnectRun
-
-        run = ConnectRun(context, self.attempt_path(context), place.address, defers)
-        self._interrupt = run.interrupt
-        try:
-            with start_errors(f"connection {self.conn_id!r}: "):
-                yield run
-        finally:
-            self._interrupt = None
-
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         from airflow_hive_opt.provider.applications.cluster_run import ClusterRun
 
@@ -326,7 +303,14 @@ class StatementOperator(SparkSubmitOperator):
     def _get_hook(self) -> Any:
         from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
 
-        return with_named_driver_pod(super()._get_hook())
+        hook = with_named_driver_pod(super()._get_hook())
+        self.raise_if_stopped()
+        return hook
+
+    def raise_if_stopped(self) -> None:
+        """Raises ``AirflowException`` after ``on_kill``, which may have had nothing to stop yet."""
+        if self._is_stopped:
+            raise without_stack(AirflowException("the task was stopped, so no Spark of it goes on"))
 
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application if there is one, else submits a new one."""

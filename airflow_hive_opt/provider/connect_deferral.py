@@ -1,7 +1,9 @@
-"""The wait for a statement on a Spark Connect server in the triggerer."""
+"""A statement on a Spark Connect server, which the worker or the triggerer waits for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +16,51 @@ from airflow_hive_opt.provider.airflow_compat import (
     DecoratedOperator,
 )
 from airflow_hive_opt.provider.applications.deferral import deadline, stop_unless_followed
+from airflow_hive_opt.provider.connect_run import ConnectRun
 from airflow_hive_opt.provider.outcome import masked
+from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.spark.session.connect import server_of
+from airflow_hive_opt.spark.session.left_running import LeftRunning
 from airflow_hive_opt.statement.tables import writes_rows
 from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.provider.connect_run import ConnectRun
+    from airflow_hive_opt.provider.connections import Deployment
 
 _LATE = "its execution_timeout was over, so the statement was stopped"
+
+
+@contextmanager
+def connected(
+    operator: Any, context: Context, place: Deployment, may_defer: bool = False
+) -> Iterator[ConnectRun]:
+    """The attempt's run on the server, which ``on_kill`` of the operator interrupts in the block.
+
+    Raises ``AirflowException`` if Airflow has stopped the task, and for errors of the connection.
+    """
+    run = ConnectRun(context, operator.attempt_path(context), place.address, may_defer)
+    operator._interrupt = run.interrupt
+    try:
+        operator.raise_if_stopped()
+        with start_errors(f"connection {operator.conn_id!r}: "):
+            yield run
+    finally:
+        operator._interrupt = None
+
+
+def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deployment) -> Outcome:
+    """Runs the job in a new session on the server; may raise ``TaskDeferred``."""
+    given = {key: str(value) for key, value in (operator.conf or {}).items()}
+    with connected(operator, context, place, defers(operator, job)) as run:
+        try:
+            return run.outcome(job, given, lambda: operator.prepared(context, job, place))
+        except LeftRunning as left:
+            run.raise_if_stopped()
+            wait(operator, context, run, place.address, left.id)
+            raise
 
 
 def defers(operator: Any, job: Job) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_hive_opt.provider.applications import deferral, following, standalone
@@ -37,6 +38,30 @@ def test_a_task_that_is_stopped_before_it_submits_submits_nothing(monkeypatch, t
         with pytest.raises(AirflowException, match="the task was stopped"):
             made.execute(context(store=Store()))
         assert servers.created == []
+
+
+@pytest.mark.parametrize("mode", ["client", "cluster"])
+def test_a_stop_in_the_middle_of_a_request_to_airflow_ends(monkeypatch, tmp_path, mode):
+    """Airflow calls ``on_kill`` in the thread that waits for the answer, with a lock on it."""
+    asked = []
+    get = SparkSubmitHook.get_connection
+
+    def get_connection(conn_id):
+        asked.append(conn_id)
+        before = len(asked)
+        made.on_kill()
+        assert len(asked) == before, "a request in a request"
+        return get(conn_id)
+
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077", mode=mode)
+        made = operator(tmp_path)
+        monkeypatch.setattr(SparkSubmitHook, "get_connection", staticmethod(get_connection))
+        monkeypatch.setattr(SparkSubmitHook, "submit", lambda *_: asked.append("submitted"))
+        with pytest.raises(AirflowException, match="the task was stopped"):
+            made.execute(context(store=Store()))
+        assert servers.created == []
+    assert asked and "submitted" not in asked
 
 
 @follows

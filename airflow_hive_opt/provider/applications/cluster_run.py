@@ -183,7 +183,7 @@ class ClusterRun:
             known = EarlierApplication.of(self.own, key, self._cluster)
             known.store(context)
         self.own.claim()
-        self._raise_if_stopped()
+        self._operator.raise_if_stopped()
         if isinstance(self._cluster, StandaloneMaster):
             id_ = standalone.submit(hook, self._operator.application, self._cluster)
             self._driver = id_
@@ -195,13 +195,8 @@ class ClusterRun:
             if self._operator._is_stopped:  # while the cluster got the request
                 assert self._cluster is not None, "only then it is known"
                 stop_now(self._cluster, id_, self._log)
-                self._raise_if_stopped()
+                self._operator.raise_if_stopped()
         return id_
-
-    def _raise_if_stopped(self) -> None:
-        """Raises ``AirflowException`` once Airflow has called the operator's ``on_kill``."""
-        if self._operator._is_stopped:
-            raise AirflowException("the task was stopped, so no application of it goes on")
 
     def wait(self, context: Context, id_: str, spark_submit: Callable[[Any, Any], None]) -> None:
         """Waits for the end of the application, here or in the triggerer.
