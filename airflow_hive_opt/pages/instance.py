@@ -24,6 +24,7 @@ from airflow_hive_opt.documents.report import (
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.pages.models import (
     EliminatedJoin,
+    IndexTrial,
     IndexUse,
     Instance,
     KeyPredicate,
@@ -100,6 +101,7 @@ def instance_of(known: Known) -> Instance:
         eliminated=list(_read_all(EliminatedJoin, summary.get("eliminated"))),
         vanished=_count(summary.get("vanished")) or 0,
         appeared=_count(summary.get("appeared")) or 0,
+        index_trial=next(_read_all(IndexTrial, [summary.get("index_trial")]), None),
         driver_peak_heap=_count(summary.get("driver_peak_heap")),
         application_id=str(application) if application else None,
         spark_ui_url=_spark_ui(known.spark_ui, application),

@@ -130,6 +130,13 @@ class EliminatedJoin(BaseModel):
     table: str
 
 
+class IndexTrial(BaseModel):
+    """The seconds of the task's last runs with key indexes and without."""
+
+    used: float
+    left_out: float
+
+
 class ReadOfTable(BaseModel):
     """What Spark's metrics say about a table; ``total_bytes`` is the size of the whole table."""
 
@@ -209,6 +216,7 @@ class Instance(BaseModel):
     eliminated: list[EliminatedJoin]
     vanished: int
     appeared: int
+    index_trial: IndexTrial | None = None
     driver_peak_heap: int | None = None
     application_id: str | None = None
     spark_ui_url: str | None = None

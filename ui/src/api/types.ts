@@ -147,6 +147,8 @@ export interface Instance {
   eliminated: EliminatedJoin[];
   vanished: number;
   appeared: number;
+  /** the seconds of the task's last runs with key indexes and without */
+  index_trial: { used: number; left_out: number } | null;
   driver_peak_heap: number | null;
   application_id: string | null;
   spark_ui_url: string | null;

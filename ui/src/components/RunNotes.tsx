@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 
 import type { EliminatedJoin, Instance } from "../api/types";
-import { counted } from "../format";
+import { counted, seconds } from "../format";
 import { isNamedBy } from "../statement";
 import { Message } from "./Message";
 
@@ -24,6 +24,13 @@ export function RunNotes({ instance }: { instance: Instance }) {
   if (instance.appeared > 0) {
     notes.push(
       `${counted(instance.appeared, "partition")} ${was(instance.appeared)} added before the map join started, and read.`,
+    );
+  }
+  if (instance.index_trial !== null) {
+    const { used, left_out: leftOut } = instance.index_trial;
+    notes.push(
+      `The task's last run with key indexes took ${seconds(used)}, its last run without them ${seconds(leftOut)}. ` +
+        `So its runs ${used <= leftOut ? "use them" : "leave them out"}, except about every tenth, which compares.`,
     );
   }
   if (notes.length === 0) return null;
