@@ -301,16 +301,20 @@ class StatementOperator(SparkSubmitOperator):
         return run.outcome(context, super().execute)
 
     def _get_hook(self) -> Any:
+        from airflow_hive_opt.provider import yarn
         from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
 
         hook = with_named_driver_pod(super()._get_hook())
-        self.raise_if_stopped()
+        if self._on_cluster is not None:  # a submission, not the end of one
+            yarn.prepare_kill(hook)
+            self.raise_if_stopped()
         return hook
 
     def raise_if_stopped(self) -> None:
         """Raises ``AirflowException`` after ``on_kill``, which may have had nothing to stop yet."""
         if self._is_stopped:
-            raise without_stack(AirflowException("the task was stopped, so no Spark of it goes on"))
+            message = "the task was stopped, so it starts nothing on Spark"
+            raise without_stack(AirflowException(message))
 
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application if there is one, else submits a new one."""

@@ -39,12 +39,11 @@ def connected(
 ) -> Iterator[ConnectRun]:
     """The attempt's run on the server, which ``on_kill`` of the operator interrupts in the block.
 
-    Raises ``AirflowException`` if Airflow has stopped the task, and for errors of the connection.
+    Raises ``AirflowException`` for errors of the connection.
     """
     run = ConnectRun(context, operator.attempt_path(context), place.address, may_defer)
     operator._interrupt = run.interrupt
     try:
-        operator.raise_if_stopped()
         with start_errors(f"connection {operator.conn_id!r}: "):
             yield run
     finally:
@@ -52,9 +51,13 @@ def connected(
 
 
 def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deployment) -> Outcome:
-    """Runs the job in a new session on the server; may raise ``TaskDeferred``."""
+    """Runs the job in a new session on the server.
+
+    Raises ``TaskDeferred``, and ``AirflowException`` if Airflow has stopped the task.
+    """
     given = {key: str(value) for key, value in (operator.conf or {}).items()}
     with connected(operator, context, place, defers(operator, job)) as run:
+        operator.raise_if_stopped()
         try:
             return run.outcome(job, given, lambda: operator.prepared(context, job, place))
         except LeftRunning as left:

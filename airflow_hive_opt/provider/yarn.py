@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
 from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import (
@@ -47,6 +48,17 @@ def check_on_yarn(hook: Any) -> None:
         hook._resolved_yarn_rm_auth  # noqa: B018 - it raises
     except RuntimeError as error:
         raise ValueError(f"Airflow can't stop the application: {error}") from None
+
+
+def prepare_kill(hook: Any) -> None:
+    """Lets the hook ask Airflow now for what stops an application on YARN.
+
+    Airflow calls ``on_kill`` in the thread that may be waiting for another answer of Airflow: a
+    request from there would wait for ever.
+    """
+    if in_cluster_mode(hook) and hasattr(hook, "_get_yarn_rm_base_url"):
+        with suppress(ValueError):  # no address: then the application can't be stopped that way
+            hook._get_yarn_rm_base_url()
 
 
 def stop_after(operator: Any, failure: Exception, instance: Any) -> Exception:

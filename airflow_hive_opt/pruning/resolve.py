@@ -66,7 +66,9 @@ def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
     if not isinstance(tree, (exp.Insert, exp.Create)):
         return None, None, None
     target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-    name = exp.table_name(target).lower() if isinstance(target, exp.Table) else None
+    name = None
+    if isinstance(target, exp.Table):
+        name = ".".join(part.name for part in target.parts).lower()
     query = tree.args.get("expression")
     if not isinstance(query, exp.Query):
         return None, name, None

@@ -14,7 +14,7 @@ from sqlglot import exp
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import tree_of, why_unsupported
 from airflow_hive_opt.statement.script import split_settings
-from airflow_hive_opt.statement.tables import mentions
+from airflow_hive_opt.statement.tables import is_name, mentions
 
 _NULL = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark reads as NULL
 
@@ -44,6 +44,10 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     ((), ())
     >>> tables_added_to("INSERT OVERWRITE d.r SELECT id + 1 FROM r")
     (AddedTo(name='`d`.`r`', partition=()),)
+    >>> tables_added_to("INSERT INTO l.a.b.r SELECT 1")
+    (AddedTo(name='`l`.`a`.`b`.`r`', partition=()),)
+    >>> tables_added_to("INSERT OVERWRITE l.d.r SELECT count(*) FROM l.d.r.snapshots")
+    (AddedTo(name='`l`.`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT INTO ${t} SELECT 1"), tables_added_to("CREATE TABLE r AS (")
     (None, None)
     """
@@ -65,7 +69,7 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     found: list[AddedTo] = []
     for insert in tree.find_all(exp.Insert):
         target = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
-        if not isinstance(target, exp.Table) or not isinstance(target.this, exp.Identifier):
+        if not isinstance(target, exp.Table) or not is_name(target):
             return None
         replaces = insert.args.get("overwrite")
         found += _if_read(target, named.reads) if replaces else (_added_to(target),)
@@ -73,8 +77,12 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
 
 
 def _if_read(target: exp.Table, reads: Iterable[exp.Table]) -> tuple[AddedTo, ...]:
-    """The target if the statement may read it too: databases may be left out."""
-    is_read = any(read.name.lower() == target.name.lower() for read in reads)
+    """The target if the statement may read it too: databases may be left out.
+
+    A table of its metadata, such as ``d.r.snapshots``, has one more part.
+    """
+    name = target.parts[-1].name.lower()
+    is_read = any(name in [part.name.lower() for part in read.parts[-2:]] for read in reads)
     return (_added_to(target),) if is_read else ()
 
 

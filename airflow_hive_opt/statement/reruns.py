@@ -66,11 +66,12 @@ def must_not_run_again(ran: Sequence[RanStatement]) -> tuple[int, ...]:
     views = _all(effect.views for effect in known)
     tables = scanned | _all(effect.tables for effect in known)
     unclear = any(name not in views and not _may_name(name, tables) for name in reads)
+    # d.r.snapshots may be the metadata of d.r
+    every = reads | scanned | {name.rpartition(".")[0] for name in reads if name.count(".") > 1}
     return tuple(
         at
         for at, effect in enumerate(found)
-        if effect is None
-        or any(unclear or _may_name(name, reads | scanned) for name in effect.changes)
+        if effect is None or any(unclear or _may_name(name, every) for name in effect.changes)
     )
 
 

@@ -162,7 +162,7 @@ def mentions(tree: exp.Expr) -> Mentions:
         for table in nodes
         if isinstance(table, exp.Table)
         and id(table) not in not_read
-        and _is_name(table)
+        and is_name(table)
         and not (withs and _names_a_cte(table, withs))
     )
     return Mentions(reads, targets, tuple(node for node in changed if isinstance(node, exp.Table)))
@@ -187,8 +187,8 @@ def reads_no_rows(sql: str) -> bool:
     )
 
 
-def _is_name(table: exp.Table) -> bool:
-    """Whether it names a table: FROM may have a function. A fourth part is in a node of dots."""
+def is_name(table: exp.Table) -> bool:
+    """Whether it names a table or view, not a function; sqlglot nests the parts from the third."""
     return all(isinstance(part, exp.Identifier) for part in table.parts)
 
 
@@ -247,4 +247,4 @@ def _lasting(tables: Iterable[exp.Table], temporary: Collection[str]) -> Iterato
 
 def _name(table: exp.Table, database: str) -> str:
     names = [part.name for part in table.parts]
-    return ".".join(names if len(names) > 1 else [database, *names]).lower()
+    return ".".join(names if len(names) > 1 else filter(None, [database, *names])).lower()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_hive_opt.provider.applications import deferral, following, standalone
-from tests.operators.deferred import Store, connect, deferred, follows, operator
+from airflow_hive_opt.provider.connections import Deployment
+from tests.operators.deferred import Store, connect, deferred, follows, operator, resumed, write
 from tests.operators.rest_servers import rest_servers
-from tests.operators.test_submission import context
+from tests.operators.test_application_trigger import event_of
+from tests.operators.test_submission import SUMMARY, context
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -62,6 +66,42 @@ def test_a_stop_in_the_middle_of_a_request_to_airflow_ends(monkeypatch, tmp_path
             made.execute(context(store=Store()))
         assert servers.created == []
     assert asked and "submitted" not in asked
+
+
+@follows
+def test_a_stop_of_an_application_on_yarn_asks_airflow_for_nothing(monkeypatch, tmp_path):
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        made = operator(tmp_path, deferrable=False)
+        made._deployment, made._on_cluster = Deployment("submitted"), SimpleNamespace(stop=bool)
+        made._hook = made._get_hook()
+        made._hook._yarn_application_id = "app_1"
+        no_request = staticmethod(lambda _: pytest.fail("a request"))
+        monkeypatch.setattr(SparkSubmitHook, "get_connection", no_request)
+        made.on_kill()
+        assert servers.kills == 1
+
+
+@follows
+def test_a_stop_after_the_application_has_ended_keeps_its_outcome(jobs, monkeypatch, tmp_path):
+    with rest_servers("RUNNING", "FINISHED") as servers:
+        connect(monkeypatch, servers)
+        found = context(store=Store())
+        wait = deferred(operator(tmp_path), found)
+        (job,) = jobs
+        write(job)
+        wait.trigger.poll_interval = 0.01
+        event = event_of(wait.trigger)
+        made = operator(tmp_path)
+        get = SparkSubmitHook.get_connection
+
+        def get_connection(conn_id):
+            made.on_kill()
+            return get(conn_id)
+
+        monkeypatch.setattr(SparkSubmitHook, "get_connection", staticmethod(get_connection))
+        assert resumed(made, found, wait, event)["kept"] == SUMMARY["kept"]
+    assert made._is_stopped
 
 
 @follows

@@ -49,6 +49,7 @@ def test_a_statement_that_replaces_what_it_writes_may_run_again(sql):
         "INSERT OVERWRITE m SELECT * FROM dw.M",
         "INSERT OVERWRITE spark_catalog.dw.m SELECT * FROM m",
         "INSERT OVERWRITE lake.a.b.r SELECT * FROM lake.a.b.r",
+        "INSERT OVERWRITE dw.m SELECT count(*) FROM dw.m.snapshots",
         "CREATE OR REPLACE TABLE m AS SELECT n + 1 AS n FROM m",
         "WITH c AS (SELECT * FROM m) INSERT OVERWRITE m SELECT * FROM c",
         "DELETE FROM m WHERE n IN (SELECT max(n) FROM m)",

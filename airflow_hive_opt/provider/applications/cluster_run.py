@@ -226,6 +226,9 @@ class ClusterRun:
             spark_submit(id_, context)
             return
         self._driver = id_
+        if operator._is_stopped:  # before the driver was known here
+            self.stop()
+            operator.raise_if_stopped()
         ended = run(follow(self._cluster, id_, interval, None, self._log))
         hook._run_post_submit_commands()
         if (failure := failure_of(ended)) is not None:

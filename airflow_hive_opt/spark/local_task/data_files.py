@@ -42,7 +42,7 @@ class DataFiles:
         self._begun: Optional[Future[dict[str, Values]]] = None
 
     def begin(self) -> None:
-        """Begins to read them in another thread; an error comes up in :attr:`partitions`."""
+        """Begins to read them in another thread; :attr:`partitions` raises its error."""
         thread = ThreadPoolExecutor(1, "data-files")
         self._begun = thread.submit(in_session(self._session, self._read))
         thread.shutdown(wait=False)

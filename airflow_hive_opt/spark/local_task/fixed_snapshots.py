@@ -97,12 +97,18 @@ def is_target(plan: Plan, relation: TableRelation) -> bool:
 
 
 def _may_write(catalog: Catalog, plan: Plan, table: Table) -> bool:
-    """Whether rows may go into the table; the last part decides for a target that is not found."""
-    target = plan.target or ""
-    found = None if "`" in target or not target else catalog.table(target)
-    if found is not None:
-        return found.name.lower() == table.name.lower()
-    return target.replace("`", "").rpartition(".")[2] == table.short_name.lower()
+    """Whether the statement may put rows into the table.
+
+    A table may have names in several catalogs. Of a target that does not exist yet, only the last
+    part is compared.
+    """
+    if not plan.target:
+        return False
+    target = plan.target.replace("`", "")
+    found = catalog.table(target)
+    names = (target if found is None else found.name).lower().split(".")
+    compared = 1 if found is None else 2
+    return names[-compared:] == table.name.lower().split(".")[-compared:]
 
 
 def _why_no_branch(session: SparkSession, catalog: Catalog, plan: Plan, name: str) -> str | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Optional, Union
 
-from airflow_hive_opt.documents.best_effort import best_effort
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
@@ -48,17 +49,21 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
+# With 100 ranges, Spark takes as long to plan a MERGE as to change 20 small files.
 _MOST_RANGES = 16
-"""Spark takes as long to plan a MERGE with 100 ranges as to read 20 small files."""
 
 
 @dataclass(frozen=True)
 class Indexed:
-    """What key indexes give for one scan: see the fields of the descriptor."""
+    """What key indexes give for one scan: see the fields of the descriptor.
+
+    ``is_close`` says that most files in the partitions that the conditions leave hold keys.
+    """
 
     filters: tuple[RowFilter, ...] = ()
     uses: tuple[IndexUse, ...] = ()
     held: tuple[HeldScan, ...] = ()
+    is_close: bool = False
 
     @property
     def conditions(self) -> tuple[RowFilter, ...]:
@@ -68,9 +73,10 @@ class Indexed:
     def simplified(self, found: Sequence[ValueFilter]) -> list[ValueFilter]:
         """``found`` with few ranges of a column whose index covers all files of the scan.
 
-        The index has chosen the files that hold the keys, so ranges of keys skip hardly any of
-        these, only parts of them.
+        Not if the conditions leave many files without keys: ranges may exclude these.
         """
+        if not self.is_close:
+            return list(found)
         chosen = {use.column for use in self.uses if _is_used(use) and not use.unknown}
         return [
             with_fewer_ranges(each, _MOST_RANGES) if each.column in chosen else each
@@ -103,17 +109,22 @@ class KeyIndexLookup:
     def begin(self, decision: ScanDecision) -> None:
         """Begins to read the table's data files if the scan's keys may ask an index.
 
-        After an error, :meth:`indexed` reads them, or meets it too.
+        Spark reads them for nothing if the keys are too many, or the index can't be read. After an
+        error, :meth:`indexed` reads them itself, and raises it if it occurs again.
         """
         relation = decision.relation
         if relation is None or not set(decision.columns).intersection(decision.table.indexed):
             return
         if self._runs_without is not None and is_target(self._plan, relation):
             return
-        fixed = best_effort(partial(self._snapshots.of, relation))
-        if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
-            self._files = self._data_files(decision, relation, fixed)
-            self._files.begin()
+        try:
+            fixed = self._snapshots.of(relation)
+            if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
+                files = self._data_files(decision, relation, fixed)
+                files.begin()
+                self._files = files
+        except (PySparkException, Py4JError, ValueError) as error:
+            log.debug("the data files of %s are read later: %s", decision.table.name, error)
 
     def refusal(self, relation: TableRelation) -> Optional[tuple[IndexCode, str]]:
         """Why no index of the relation's table can be used, whatever the keys are; or ``None``.
@@ -157,7 +168,9 @@ class KeyIndexLookup:
         if isinstance(filters, IndexCode):
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
-        return Indexed((*filters, *guards), _told(uses), fixed.held)
+        conditions, kept = filters
+        is_close = kept <= 2 * len(to_read)
+        return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close)
 
     def _data_files(
         self, decision: ScanDecision, relation: TableRelation, fixed: FixedSnapshot
@@ -229,8 +242,8 @@ class KeyIndexLookup:
         files: DataFiles,
         to_read: frozenset[str],
         source: SourceKeys,
-    ) -> Union[tuple[RowFilter, ...], IndexCode]:
-        """The conditions on the partition columns, or why there are none."""
+    ) -> Union[tuple[tuple[RowFilter, ...], int], IndexCode]:
+        """The conditions on the partition columns and the files they keep, or why none are used."""
         table = relation.table.scanned
         rows = {files.partitions[path] for path in to_read}
         found: dict[int, RowFilter] = {}
@@ -249,7 +262,7 @@ class KeyIndexLookup:
         )
         if is_for_nothing(kept, len(files.partitions)):
             return IndexCode.MOST_FILES_HOLD_KEYS
-        return tuple(found.values())
+        return tuple(found.values()), kept
 
 
 def _guards(keys: ValueFilter) -> tuple[RowFilter, ...]:

@@ -173,8 +173,12 @@ def _becomes_ranges(values: Sequence[Range], most_values: int) -> bool:
 
 
 def with_fewer_ranges(found: ValueFilter, most: int) -> ValueFilter:
-    """The condition with at most ``most`` ranges of its keys; a list stays as it is."""
-    if found.keys is None or not found.row_filter.is_range:
+    """The condition with at most ``most`` ranges of its keys.
+
+    A list stays as it is, also one whose values are written as ranges.
+    """
+    ends = found.row_filter.values
+    if found.keys is None or not found.row_filter.is_range or ends[::2] == ends[1::2]:
         return found
     ranges = joined([(key, key) for key in found.keys], most)
     values = tuple(str(end) for range_ in ranges for end in range_)
