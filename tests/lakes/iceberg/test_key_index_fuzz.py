@@ -322,6 +322,8 @@ def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp
         sql = statement(rng, tables.indexed)
         options = {"settings": ANY_COLUMN} if rng.random() < 0.3 else {}
         runs, between = (run_apart, [tables.change]) if rng.random() < 0.2 else (run, [])
+        if "JOIN {t} u" in sql:  # without an index, it is a small table that gives keys
+            between = []  # see "Small tables that change" of the guarantees
         failed, found, plain = {}, None, []
         with case(f"statement {number}", statement=sql) as finding:
             ours = sql.replace("{t}", "lake.kif.ours")
