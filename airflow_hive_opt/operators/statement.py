@@ -285,6 +285,7 @@ class StatementOperator(SparkSubmitOperator):
     def _run_here(self, context: Context, prepared: Prepared, place: Deployment) -> Outcome:
         def started(session: SparkSession | None, interrupt: Callable[[], None]) -> None:
             self._interrupt = interrupt
+            self.raise_if_stopped()  # while Spark started, there was nothing to stop
             if session is not None:
                 store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 

@@ -10,6 +10,8 @@ import pytest
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.embedded import run_embedded
 from airflow_hive_opt.spark.session.java import SparkStartError
+from tests.operators.deferred import operator
+from tests.operators.test_submission import context
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,18 @@ def test_a_task_can_be_stopped_before_its_statement_begins(monkeypatch, ready):
     with pytest.raises(AirflowException, match="the task was stopped"):
         run_embedded("t", {}, None, lambda _, interrupt: stops.append(interrupt))
     assert len(stops) == 1 + ready
+
+
+def test_a_stop_while_spark_starts_is_not_lost(monkeypatch, tmp_path):
+    ran = []
+
+    def starts(name, settings, prepared, started):
+        made.on_kill()
+        started(None, lambda: None)
+        ran.append(name)
+
+    monkeypatch.setattr("airflow_hive_opt.operators.statement.run_embedded", starts)
+    made = operator(tmp_path, conn_id=None, deferrable=False)
+    with pytest.raises(AirflowException, match="the task was stopped"):
+        made.execute(context())
+    assert ran == []
