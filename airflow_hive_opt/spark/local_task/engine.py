@@ -163,7 +163,10 @@ class SparkScans:
         """
         lookup = self.lookup(plan, context.runs_without_index(decision))
         if lookup is not None and not context.skips_keys(decision):
-            lookup.begin(decision)
+            try:
+                lookup.begin(decision)
+            except context.engine.failures as error:  # the lookup says it if it fails too
+                log.debug("the data files of %s are read later: %s", decision.table.name, error)
         format_ = named(self._session, decision.table.provider)
         in_plan = self._may_count_in_plan and format_.plans_files and not decision.table.indexed
         return LakeScan(context, self._session, decision, plan, lookup, in_plan)

@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Optional, Union
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
@@ -109,22 +106,19 @@ class KeyIndexLookup:
     def begin(self, decision: ScanDecision) -> None:
         """Begins to read the table's data files if the scan's keys may ask an index.
 
-        Spark reads them for nothing if the keys are too many, or the index can't be read. After an
-        error, :meth:`indexed` reads them itself, and raises it if it occurs again.
+        Spark reads them for nothing if the keys are too many, or the index can't be read. Raises
+        Spark's errors; :meth:`indexed` then reads the files itself.
         """
         relation = decision.relation
         if relation is None or not set(decision.columns).intersection(decision.table.indexed):
             return
         if self._runs_without is not None and is_target(self._plan, relation):
             return
-        try:
-            fixed = self._snapshots.of(relation)
-            if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
-                files = self._data_files(decision, relation, fixed)
-                files.begin()
-                self._files = files
-        except (PySparkException, Py4JError, ValueError) as error:
-            log.debug("the data files of %s are read later: %s", decision.table.name, error)
+        fixed = self._snapshots.of(relation)
+        if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
+            files = self._data_files(decision, relation, fixed)
+            files.begin()
+            self._files = files
 
     def refusal(self, relation: TableRelation) -> Optional[tuple[IndexCode, str]]:
         """Why no index of the relation's table can be used, whatever the keys are; or ``None``.

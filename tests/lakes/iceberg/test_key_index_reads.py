@@ -153,8 +153,8 @@ def test_a_table_of_the_same_name_elsewhere_can_be_written(tables, tmp_path, roo
     ]
     for name in ("orders", "plain_orders"):
         tables.sql(f"DROP TABLE lake.other.{name} PURGE")
-    assert contents[0] == contents[1] != []
-    assert (use_of(found).code, use_of(found).files) == ("USED", 3)
+    assert contents[0] == contents[1] == literal_rows(tables, JOIN, "3, 43, 7, 5000") != []
+    assert (use_of(found).code, use_of(found).files, found.files(ORDERS)) == ("USED", 3, 3)
 
 
 @pytest.mark.parametrize("name", [ORDERS, "orders", "`lake`.ki.`orders`"])
