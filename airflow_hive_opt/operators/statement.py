@@ -254,8 +254,6 @@ class StatementOperator(SparkSubmitOperator):
 
     def on_kill(self) -> None:
         """Stops this task's Spark, or its work on a Spark Connect server."""
-        from airflow_hive_opt.spark.session.session import kill_spark
-
         self.log.info("stopping Spark")
         self._is_stopped = True  # Airflow's handler of SIGTERM only calls this: the task goes on
         kind = self._deployment and self._deployment.kind
@@ -269,6 +267,8 @@ class StatementOperator(SparkSubmitOperator):
         elif self._interrupt is not None:
             self._interrupt()
         elif kind == "embedded":
+            from airflow_hive_opt.spark.session.session import kill_spark
+
             kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002

@@ -24,6 +24,7 @@ from airflow_hive_opt.provider.earlier_statement import (
     check_unknown,
     check_unreadable,
     failed_outcome,
+    interrupt,
     warn_of_other_work,
 )
 from airflow_hive_opt.provider.operation_record import (
@@ -229,13 +230,7 @@ class ConnectOperations:
     def stop(self) -> None:
         """Interrupts the operation for which this attempt waits, if it waits for one."""
         if (found := self._waits_for) is not None:
-            from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
-
-            try:
-                with left_operation(self._url, found, _PATIENCE) as left:
-                    left.interrupt()
-            except NotEnded as error:
-                log.warning("the statement of an earlier attempt can't be stopped: %s", error)
+            interrupt(self._url, found, _PATIENCE)
 
     def stop_own(self, message: str = "") -> Ending | None:
         """Interrupts this attempt's operation and waits some seconds for its end.
@@ -294,10 +289,12 @@ class ConnectOperations:
         patience = None if follow else _SECONDS_TO_END
         if follow and self._defers:
             patience = SECONDS_IN_WORKER
-        self._waits_for = found.id
         try:
             with left_operation(self._url, found.id, patience) as left:
-                if not follow:
+                # Not sooner: what a handler needs is imported now. Its thread would wait for this
+                # one to end an import, and this one waits for the handler.
+                self._waits_for = found.id
+                if self._is_stopped or not follow:
                     left.interrupt()
                 ending = left.ending()
             self._waits_for = None
@@ -313,7 +310,7 @@ class ConnectOperations:
             )
             raise without_stack(AirflowException(message)) from None
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
-            self.stop()
+            interrupt(self._url, found.id, _PATIENCE)
             raise
 
     def _adopted(self, found: RemoteOperation) -> Outcome:

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.job import Job, Outcome
-    from airflow_hive_opt.documents.remote_operation import RemoteOperation
+    from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.provider.operation_record import UnreadableRecord
 
 log = logging.getLogger(__name__)
+
+
+def interrupt(url: str, found: OperationId, seconds: float) -> None:
+    """Interrupts it; an error is only logged. The calls take at most so many seconds."""
+    from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+    try:
+        with left_operation(url, found, seconds) as left:
+            left.interrupt()
+    except NotEnded as error:
+        log.warning("the statement of an earlier attempt can't be stopped: %s", error)
 
 
 def check_unknown(found: RemoteOperation, cause: str) -> None:

@@ -199,10 +199,10 @@ def test_a_worker_that_dies_as_it_goes_on_leaves_the_outcome_to_the_next(rows, f
     assert rows() == ROWS
 
 
-def test_a_retry_of_a_killed_worker_waits_in_the_triggerer_too(rows, folder, connect_server):
+def test_a_retry_of_a_killed_worker_waits_in_the_triggerer_too(rows, folder, server):
     slow = INSERT.replace("400L", "6000L")
     with first_attempt(folder, slow, seconds=60) as task:
-        running(task, folder, connect_server.url)
+        running(task, folder, server, "deferred.result")
         kill(task)
     trigger, kept = deferred(folder, slow, number=2)
     summary = resumed(folder, slow, kept, event_of(trigger), number=2)
