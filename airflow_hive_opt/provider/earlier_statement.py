@@ -47,7 +47,7 @@ def check_unknown(found: RemoteOperation, cause: str) -> None:
 
 
 def check_interrupted(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
-    """It was interrupted; raises ``AirflowFailException`` if it may have written.
+    """It may have written after all; raises ``AirflowFailException`` if that can't be excluded.
 
     ``job`` has the same statement, ``url`` and ``conf`` are those of its session. Raises
     ``AirflowException`` if the server fails.
@@ -63,18 +63,18 @@ def check_interrupted(found: RemoteOperation, url: str, job: Job, conf: Mapping[
             why = why_it_may_have_written(session, job.statement, found.began)
         except PySparkException as error:
             message = (
-                f"the statement of try {found.attempt} of this task was interrupted, and nothing "
+                f"the statement of try {found.attempt} of this task has not succeeded, and nothing "
                 f"shows whether it has written: {in_words(error)}"
             )
             raise without_stack(AirflowException(message)) from None
     if why is not None:
         message = (
-            f"the statement of try {found.attempt} of this task was interrupted on {found.server}, "
-            f"and it may have written all or some of its rows: {why}. Look at the table, then "
-            "clear the task to run the statement again"
+            f"the statement of try {found.attempt} of this task has not succeeded on "
+            f"{found.server}, and it may have written all or some of its rows: {why}. Look at the "
+            "table, then clear the task to run the statement again"
         )
         raise without_stack(AirflowFailException(message))
-    log.info("the statement of try %d was interrupted before it wrote", found.attempt)
+    log.info("the statement of try %d has ended before it wrote", found.attempt)
 
 
 def check_other_server(found: RemoteOperation, now: str, cause: str) -> None:

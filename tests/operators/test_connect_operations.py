@@ -450,6 +450,48 @@ def test_a_statement_that_its_own_client_saw_dropped_may_have_written(folder, me
     assert recorded(folder).was_interrupted
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("Cannot call methods on a stopped SparkContext.", "java.lang.IllegalStateException"),
+        (
+            "[_LEGACY_ERROR_TEMP_3065] org.apache.hadoop.hive.ql.metadata.HiveException: timed out",
+            "org.apache.spark.sql.AnalysisException",
+        ),
+        ("commit state", "org.apache.iceberg.exceptions.CommitStateUnknownException"),
+    ],
+)
+def test_an_error_outside_of_spark_may_come_after_the_commit(folder, monkeypatch, message, kind):
+    tells(monkeypatch, "r is newer")
+    failed = Outcome(Status.FAILED, message)
+    with answering(refuses(message, kind=kind)) as server:
+        first = left_by_first(folder, server.url)
+        assert first.settled(lambda: failed) is failed
+        assert recorded(folder).was_interrupted
+        with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer.* clear"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+        tells(monkeypatch, None)
+        assert of_try(folder, server.url, 3).outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (
+            "Job aborted due to stage failure: java.io.IOException",
+            "org.apache.spark.SparkException",
+        ),
+        ("[DIVIDE_BY_ZERO] no", "org.apache.spark.SparkArithmeticException"),
+        ("branch main has changed", "org.apache.iceberg.exceptions.CommitFailedException"),
+    ],
+)
+def test_an_error_before_the_commit_is_repeated_at_once(folder, message, kind):
+    with answering(refuses(message, kind=kind)) as server:
+        left_by_first(folder, server.url).settled(lambda: Outcome(Status.FAILED, message))
+    assert record_of(folder) is None
+
+
 def test_the_words_of_a_failure_are_the_servers(folder):
     event = {"how": "failed", "condition": "OTHER", "is_refused": True}
     with answering(FAILED) as server:

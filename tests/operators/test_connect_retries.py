@@ -185,7 +185,7 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog)
     assert rows() == []
     caplog.set_level(logging.INFO)
     made(folder, INSERT).execute(context(folder, 2))
-    assert "was interrupted before it wrote" in caplog.text
+    assert "has ended before it wrote" in caplog.text
     assert rows() == ROWS
 
 

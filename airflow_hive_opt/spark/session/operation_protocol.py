@@ -33,11 +33,28 @@ Its thread had ended without a last response, or had not begun yet when a client
 server says so once, and then knows nothing of the operation.
 """
 
-MAY_HAVE_WRITTEN = (CANCELED, ORPHANED)
+OUTSIDE_SPARK = "ERROR_OUTSIDE_SPARK"
+"""Stands for the condition of an operation whose driver failed with an error that is not Spark's.
+
+Spark's own errors end an operation before its commit. One of Java, Hadoop or Hive may come after
+it: the server stops, or the metastore does not answer.
+"""
+
+MAY_HAVE_WRITTEN = (CANCELED, ORPHANED, OUTSIDE_SPARK)
 """The conditions of an operation that runs no more, but may have written."""
 
 # The words of Spark 4.0 and 4.1, whose error has no condition.
 _DROPPED = "Operation was orphaned because of an internal error"
+# Errors of a task are in one of Spark's.
+_OUTSIDE = (
+    "java.",
+    "javax.",
+    "org.apache.hadoop.",
+    "org.apache.thrift.",
+    "org.apache.iceberg.exceptions.CommitStateUnknownException",
+)
+_OF_HIVE = "org.apache.hadoop.hive.ql.metadata.HiveException"  # in an AnalysisException
+_OTHER = "of another kind"
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -46,7 +63,7 @@ class Ending(StrEnum):
     """How an operation has ended.
 
     :attr:`INTERRUPTED`: it runs no more, but may have written: Spark says this also of an operation
-    that was interrupted at its commit, or after it.
+    that was interrupted at its commit, or after it. An error outside of Spark counts as this too.
     :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
     :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
     """
@@ -125,9 +142,13 @@ def ending_in(status: Any) -> Ending | None:
 
 
 def condition_of(error: Any) -> str:
-    """The condition of an error that Spark raises, or its class; empty for another error."""
-    told = _told_by_spark(error)
-    return "" if told is None else condition_in(told[0])
+    """The condition of an error that a server tells; empty for an error that is not its own."""
+    if (told := _told_by_spark(error)) is None:
+        return ""
+    message, info = told
+    found = condition_in(message)
+    is_outside = found == _OTHER and info.reason.startswith(_OUTSIDE)
+    return OUTSIDE_SPARK if is_outside or _OF_HIVE in message else found
 
 
 def condition_in(message: str) -> str:
@@ -142,7 +163,7 @@ def condition_in(message: str) -> str:
         return ORPHANED
     found = _CONDITION.search(message)
     if found is None:
-        return "of another kind"
+        return _OTHER
     return ORPHANED if found[1].endswith(f"_{ORPHANED}") else found[1]
 
 
