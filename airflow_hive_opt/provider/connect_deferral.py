@@ -48,6 +48,7 @@ def connected(
             yield run
     finally:
         operator._interrupt = None
+        run.wait_until_stopped()
 
 
 def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deployment) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.job import Job, Outcome
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.provider.embedded import Prepared
 
+_PATIENCE = 8.0  # seconds
+
 
 class ConnectRun:
     """One attempt. ``path`` is the attempt's, ``url`` the server's.
@@ -30,6 +33,7 @@ class ConnectRun:
         self._url = url
         self._operations = ConnectOperations(context, path, url, defers)
         self._session: SparkSession | None = None
+        self._stopping: Thread | None = None
 
     def outcome(
         self, job: Job, conf: Mapping[str, str], prepared: Callable[[], Prepared]
@@ -68,7 +72,12 @@ class ConnectRun:
     def interrupt(self) -> None:
         """Stops the work on the server, running and future; also for signal handlers."""
         self._operations.mark_stopped()
-        from_handler(self._end)
+        self._stopping = from_handler(self._end)
+
+    def wait_until_stopped(self) -> None:
+        """Waits some seconds for what :meth:`interrupt` has begun, if its handler did not."""
+        if self._stopping is not None:
+            self._stopping.join(_PATIENCE)
 
     def _end(self) -> None:
         self._operations.stop()

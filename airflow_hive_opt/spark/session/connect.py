@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _DEFAULT_PORT = 15002
 # Without any answer yet, the client waits for some seconds only.
 _FIRST_RETRIES = 4
-_PATIENCE_TO_STOP = 10  # seconds
+_PATIENCE_TO_STOP = 2.0  # seconds
 
 
 def is_remote(session_or_frame: object) -> bool:
@@ -72,11 +72,16 @@ def end(session: SparkSession) -> None:
     from_handler(lambda: release(session))
 
 
-def from_handler(stop: Callable[[], object]) -> None:
-    """Runs ``stop`` in another thread, because this one may be inside a call to the server."""
+def from_handler(stop: Callable[[], object]) -> threading.Thread:
+    """Runs ``stop`` in another thread, because this one may be inside a call to the server.
+
+    Waits for some seconds only: this thread may hold a lock of the client, which it gives back
+    after the handler. Returns the other thread.
+    """
     stopping = threading.Thread(target=stop, daemon=True)
     stopping.start()
     stopping.join(_PATIENCE_TO_STOP)
+    return stopping
 
 
 @contextmanager
