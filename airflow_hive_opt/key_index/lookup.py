@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.key_index.keys import as_array, has_between, ordinal
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # So many parts are in memory at the same time.
 _THREADS = 4
+# A search for a key takes about as long as a look at so many keys.
+_SEARCH = 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def files_holding(
         paths = part.read_paths(folder)
         if part.lowest is not None and not has_between(ordinals, part.lowest, part.highest):
             return paths, set()
-        return paths, _positions(part.open_pairs(folder), wanted, ascending)
+        return paths, _positions(part.open_pairs(folder), wanted, ascending, ordinals)
 
     holding: set[str] = set()
     covered: set[str] = set()
@@ -69,10 +72,14 @@ def files_holding(
     return FoundFiles(frozenset(holding), frozenset(covered))
 
 
-def _positions(pairs: pq.ParquetFile, wanted: pa.Array, ascending: Sequence[Any]) -> set[int]:
+def _positions(
+    pairs: pq.ParquetFile,
+    wanted: pa.Array,
+    ascending: Sequence[Any],
+    ordinals: Sequence[Optional[int]],
+) -> set[int]:
     """The positions of the data files that hold a key; raises :class:`DescriptorError`."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     found: set[int] = set()
     try:
@@ -85,8 +92,37 @@ def _positions(pairs: pq.ParquetFile, wanted: pa.Array, ascending: Sequence[Any]
             ):
                 continue
             rows = pairs.read_row_group(group, use_threads=False)
-            held = rows.column("file").filter(pc.is_in(rows.column("key"), wanted))
-            found.update(pc.unique(held).to_pylist())
+            found.update(_files_in(rows, wanted, ordinals))
     except (pa.ArrowException, OSError, TypeError) as error:
         raise DescriptorError(f"can't read a part of the key index: {error}") from error
     return found
+
+
+def _files_in(rows: pa.Table, wanted: pa.Array, ordinals: Sequence[Any]) -> set[int]:
+    """The positions of the data files in the rows of the wanted keys, which are in order too."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held, files = (rows.column(name).combine_chunks() for name in ("key", "file"))
+    if pa.types.is_large_binary(held.type) or len(wanted) * _SEARCH >= len(held):
+        return set(pc.unique(files.filter(pc.is_in(held, wanted))).to_pylist())
+    keys, positions = _view(held), _view(files)
+    found: set[int] = set()
+    at = 0
+    for key in ordinals[bisect_left(ordinals, keys[0]) : bisect_right(ordinals, keys[-1])]:
+        at = bisect_left(keys, key, at)
+        found.update(positions[at : bisect_right(keys, key, at)])
+    return found
+
+
+def _view(array: pa.Array) -> memoryview[int]:
+    """The numbers of an array without NULL, of a type with 32 or 64 bits, and days of dates."""
+    import pyarrow as pa
+
+    form: Literal["I", "q", "i"] = "i"
+    if pa.types.is_uint32(array.type):
+        form = "I"
+    elif pa.types.is_int64(array.type):
+        form = "q"
+    whole = memoryview(array.buffers()[1]).cast(form)
+    return whole[array.offset : array.offset + len(array)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+import random
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -15,6 +16,7 @@ from airflow_hive_opt.key_index.manifest import KeyIndex, folder_of, read_index,
 from airflow_hive_opt.key_index.part import write_part
 
 UUID = "6f1c7c9e-0000-4000-8000-000000000001"
+LATER, DAY = date(1970, 3, 1), timedelta(days=1)
 
 
 @pytest.fixture
@@ -64,6 +66,24 @@ def test_files_that_hold_a_key_are_found(root, type_, low, middle, high):
     ):
         found = files_holding(root, index, keys)
         assert (found.holding, found.covered) == (holding, covered)
+
+
+@pytest.mark.parametrize(
+    ("type_", "key_of"), [("bigint", lambda at: at * 2**40), ("date", lambda at: LATER + at * DAY)]
+)
+@pytest.mark.parametrize("wanted", [1, 3, 20, 900])
+def test_few_keys_are_searched_and_many_are_compared(root, type_, key_of, wanted):
+    """3,800 sorted keys, each there about twelve times; one wanted key of three is not."""
+    chance = random.Random(wanted)
+    held = sorted(chance.choices(range(-300, 600, 3), k=2_000) + list(range(-300, 600, 3)) * 6)
+    pairs = [(key_of(at), chance.randrange(50)) for at in held]
+    paths = [f"{file}" for file in range(50)]
+    index = written(root, type_, (pairs, paths))
+    for _ in range(20):
+        keys = {key_of(at) for at in chance.sample(range(-301, 602), wanted)}
+        keys |= {pairs[0][0], pairs[-1][0]} if chance.random() < 0.5 else set()
+        found = files_holding(root, index, sorted(keys)).holding
+        assert found == {f"{file}" for key, file in pairs if key in keys}
 
 
 def test_only_groups_of_rows_with_a_key_between_their_ends_are_read(root, monkeypatch):

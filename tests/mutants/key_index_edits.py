@@ -42,6 +42,27 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
         "test_damaged.py",
     ),
     _edit(
+        "lookup.py",
+        "positions[at : bisect_right(keys, key, at)]",
+        "positions[at : at + 1]",
+        "a key is in several files",
+        "test_lookup.py",
+    ),
+    _edit(
+        "lookup.py",
+        "found.update(positions[at",
+        "found.update(positions[at + 1",
+        "the first file of a key counts",
+        "test_lookup.py",
+    ),
+    _edit(
+        "lookup.py",
+        "bisect_right(ordinals, keys[-1])]:",
+        "bisect_left(ordinals, keys[-1])]:",
+        "the last key of a group is searched too",
+        "test_lookup.py",
+    ),
+    _edit(
         "keys.py",
         "at = bisect_left(ascending, lowest)",
         "at = bisect_left(ascending, lowest) + 1",
