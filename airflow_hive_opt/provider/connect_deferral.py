@@ -94,7 +94,7 @@ def wait(operator: Any, context: Context, run: ConnectRun, url: str, found: Oper
     # Airflow's database keeps this. Other operators render their statement again.
     is_function = isinstance(operator, DecoratedOperator)
     sql = masked(operator.sql) if is_function else None
-    stop_unless_followed(f"the statement on {server}", run.interrupt, context, operator.log)
+    stop_unless_followed(f"the statement on {server}", run.stop, context, operator.log)
     operator.defer(
         trigger=ConnectStatementTrigger(operator.conn_id, server, **asdict(found), deadline=until),
         method_name="resume_statement",

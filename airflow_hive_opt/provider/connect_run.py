@@ -69,8 +69,13 @@ class ConnectRun:
         """Raises ``AirflowException`` after :meth:`interrupt`."""
         self._operations.raise_if_stopped()
 
+    def stop(self) -> None:
+        """Stops the work on the server, running and future, and waits for that."""
+        self.interrupt()
+        self.wait_until_stopped()
+
     def interrupt(self) -> None:
-        """Stops the work on the server, running and future; also for signal handlers."""
+        """Stops the work on the server, running and future; for signal handlers."""
         self._operations.mark_stopped()
         self._stopping = from_handler(self._end)
 
