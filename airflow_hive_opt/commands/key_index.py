@@ -1,4 +1,4 @@
-"""``airflow-hive-opt key-index``: builds the index of a table's key column, or checks it."""
+"""``airflow-hive-opt key-index``: builds, checks and lists indexes of key columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Adds the command to the subparsers."""
-    command = commands.add_parser("key-index", help="build or check the index of a key column")
+    command = commands.add_parser("key-index", help="build, check or list indexes of key columns")
     kinds = command.add_subparsers(required=True, metavar="COMMAND")
     build = kinds.add_parser("build", help="build an index, or bring it up to date")
     _add_table(build)
@@ -29,6 +29,10 @@ def add(commands: Any) -> None:
         "--descriptor", metavar="PATH", help="check also what this run has left out: a file or URI"
     )
     check.set_defaults(run=_check)
+    listed = kinds.add_parser("list", help="print each index in a folder as a line of JSON")
+    _add_index_path(listed)
+    add_verbose(listed)
+    listed.set_defaults(run=_list)
 
 
 def _add_table(command: argparse.ArgumentParser) -> None:
@@ -36,9 +40,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "table", help="its name on Spark, with the catalog's, or its folder in a Hadoop catalog"
     )
     command.add_argument("column", help="the key column")
-    command.add_argument(
-        "--index-path", required=True, metavar="PATH", help="the index_path: a folder or URI"
-    )
+    _add_index_path(command)
     command.add_argument(
         "--property",
         action="append",
@@ -48,6 +50,12 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "configuration)",
     )
     add_verbose(command)
+
+
+def _add_index_path(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--index-path", required=True, metavar="PATH", help="the index_path: a folder or URI"
+    )
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -98,6 +106,38 @@ def _check(options: argparse.Namespace) -> int:
         print(problem)
     print(f"{len(problems)} problems", file=sys.stderr)
     return FAILED if problems else 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from upath import UPath
+
+    from airflow_hive_opt.documents.storage import DescriptorError
+    from airflow_hive_opt.key_index.manifest import folders_of_indexes, read_index
+
+    try:
+        root = UPath(options.index_path)
+        if not root.is_dir():
+            raise UsageError(f"there is no folder {options.index_path}")
+        folders = folders_of_indexes(root)
+    except (ValueError, ImportError) as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        print(f"error: {options.index_path}: {error}", file=sys.stderr)
+        return FAILED
+    damaged = 0
+    for folder in folders:
+        try:
+            index = read_index(root, folder.parent.name, int(folder.name))
+        except (DescriptorError, ValueError) as error:
+            print(f"error: {folder}: {error}", file=sys.stderr)
+            damaged += 1
+            continue
+        if index is not None:
+            found = {"table": index.table, "column": index.column, "type": index.type}
+            size = {"files": index.files, "keys": index.keys, "bytes": index.size}
+            print(json.dumps({**found, **size, "folder": str(folder)}))
+    print(f"{len(folders) - damaged} indexes, {damaged} damaged", file=sys.stderr)
+    return FAILED if damaged else 0
 
 
 def _table(options: argparse.Namespace) -> Table:

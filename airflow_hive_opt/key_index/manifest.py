@@ -109,6 +109,11 @@ def read_index(root: StoragePath, table_uuid: str, field_id: int) -> Optional[Ke
     return found
 
 
+def folders_of_indexes(root: StoragePath) -> list[StoragePath]:
+    """The folders that have an index's manifest, sorted; raises errors of the storage."""
+    return sorted((path.parent for path in root.glob(f"*/*/{MANIFEST}")), key=str)
+
+
 def write_index(root: StoragePath, index: KeyIndex) -> None:
     """Replaces the manifest; raises :class:`DescriptorError`."""
     _FORMAT.write(index, folder_of(root, index.table_uuid, index.field_id) / MANIFEST)

@@ -8,6 +8,7 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
+from upath import UPath
 
 from airflow_hive_opt.commands.main import main
 from airflow_hive_opt.key_index.checker import (
@@ -15,7 +16,7 @@ from airflow_hive_opt.key_index.checker import (
     problems_of_descriptor,
     problems_of_index,
 )
-from airflow_hive_opt.key_index.manifest import folder_of, write_index
+from airflow_hive_opt.key_index.manifest import KeyIndex, folder_of, write_index
 from airflow_hive_opt.key_index.part import write_part
 from tests.key_index.tables import built, index_of, orders
 
@@ -157,6 +158,43 @@ def test_the_commands(tmp_path, root, table, options, capsys):
     assert capsys.readouterr().err == "1 problems\n"
     assert main(["key-index", "build", "--rebuild", *called]) == 0
     assert main(["key-index", "check", *called]) == 0
+
+
+def test_the_list_of_indexes(tmp_path, root, table, options, capsys):
+    listed = ["key-index", "list", *options[:2]]
+    assert main(["key-index", "list", "--index-path", str(tmp_path / "nothing")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "other").write_text("no index")
+    assert main(listed) == 0
+    assert capsys.readouterr() == ("", "0 indexes, 0 damaged\n")
+    assert main(["key-index", "build", "lake.dw.orders", "order_id", *options]) == 0
+    built = json.loads(capsys.readouterr().out)
+    assert main(listed) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: found[name] for name in ("files", "keys", "bytes")} == {
+        name: built[name] for name in ("files", "keys", "bytes")
+    }
+    assert (found["table"], found["column"], found["type"]) == (
+        "lake.dw.orders",
+        "order_id",
+        "bigint",
+    )
+    manifest = UPath(found["folder"]) / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("order_id", "other_id"))
+    other = root / "another" / "x" / "manifest.json"
+    other.parent.mkdir(parents=True)
+    other.write_text("{}")
+    assert main(listed) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("error: "), err.splitlines()[-1]) == ("", 2, "0 indexes, 2 damaged")
+
+
+def test_indexes_on_an_object_store_are_listed(capsys):
+    root = UPath("memory://listed/indexes")
+    write_index(root, KeyIndex("6f1c", "lake.dw.orders", 3, "order_id", "bigint", ()))
+    assert main(["key-index", "list", "--index-path", str(root)]) == 0
+    assert json.loads(capsys.readouterr().out)["table"] == "lake.dw.orders"
 
 
 @pytest.mark.parametrize(
