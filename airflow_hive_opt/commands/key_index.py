@@ -121,14 +121,18 @@ def _list(options: argparse.Namespace) -> int:
         folders = folders_of_indexes(root)
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from error
-    except OSError as error:
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - of the storage
         print(f"error: {options.index_path}: {error}", file=sys.stderr)
         return FAILED
-    damaged = 0
+    count = damaged = 0
     for folder in folders:
         try:
+            if not folder.name.isdecimal():
+                raise DescriptorError("the folder's name is no ID of a column")
             index = read_index(root, folder.parent.name, int(folder.name))
-        except (DescriptorError, ValueError) as error:
+        except DescriptorError as error:
             print(f"error: {folder}: {error}", file=sys.stderr)
             damaged += 1
             continue
@@ -136,7 +140,8 @@ def _list(options: argparse.Namespace) -> int:
             found = {"table": index.table, "column": index.column, "type": index.type}
             size = {"files": index.files, "keys": index.keys, "bytes": index.size}
             print(json.dumps({**found, **size, "folder": str(folder)}))
-    print(f"{len(folders) - damaged} indexes, {damaged} damaged", file=sys.stderr)
+            count += 1
+    print(f"{count} indexes, {damaged} damaged", file=sys.stderr)
     return FAILED if damaged else 0
 
 

@@ -104,6 +104,10 @@ def _files_in(rows: pa.Table, wanted: pa.Array, ordinals: Sequence[Any]) -> set[
     import pyarrow.compute as pc
 
     held, files = (rows.column(name).combine_chunks() for name in ("key", "file"))
+    if (held.type, files.type) != (wanted.type, pa.uint32()) or held.null_count or files.null_count:
+        raise TypeError(
+            f"its keys are of the type {held.type}, not {wanted.type}, or some are NULL"
+        )
     if pa.types.is_large_binary(held.type) or len(wanted) * _SEARCH >= len(held):
         return set(pc.unique(files.filter(pc.is_in(held, wanted))).to_pylist())
     keys, positions = _view(held), _view(files)

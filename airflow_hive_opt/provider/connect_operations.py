@@ -2,9 +2,9 @@
 
 A record of the statement is stored before it begins, see ``operation_record``. It is deleted when
 the statement has failed. The attempt that finds a record begins nothing before that statement has
-ended, and nothing at all if it has succeeded, if nobody knows how it has ended, or if it was
-interrupted and may have written. An attempt that
-has waited for the statement in the triggerer finds the record too.
+ended, and nothing at all if it has succeeded, if nobody knows how it has ended, or if it may have
+written before it was interrupted or failed. An attempt that has waited for the statement in the
+triggerer finds the record too.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class ConnectOperations:
         are the settings of the job's session. An operation that does other work is interrupted, and
         so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
         does not say that it has ended, or if this attempt is stopped. Raises
-        ``AirflowFailException`` if the server does not know how it has ended, if it was interrupted
-        and may have written, or if the connection names another server now. Raises ``LeftRunning``
-        if it runs and the triggerer can wait for it.
+        ``AirflowFailException`` if the server does not know how it has ended, if it has not
+        succeeded and may have written, or if the connection names another server now. Raises
+        ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
         try:
@@ -146,7 +146,7 @@ class ConnectOperations:
         ending, failure = self._ended(found, how != "late", how == "succeeded")
         if ending == "succeeded":
             return self._adopted(found)
-        if ending in ("unknown", "not begun") and event.get("condition") in MAY_HAVE_WRITTEN:
+        if event.get("condition") in MAY_HAVE_WRITTEN:
             ending = "interrupted"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
@@ -298,7 +298,8 @@ class ConnectOperations:
                     left.interrupt()
                 ending = left.ending()
             self._waits_for = None
-            log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
+            told = "it may have written" if ending == "interrupted" else ending
+            log.info("the statement that try %d has begun has ended: %s", found.attempt, told)
             return ending, left.failure
         except NotEnded as error:
             if follow and self._defers:

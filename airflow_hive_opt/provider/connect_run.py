@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.provider.embedded import Prepared
 
-_PATIENCE = 8.0  # seconds
+_PATIENCE = 8.0  # seconds, for two calls to the server of four each
 
 
 class ConnectRun:
@@ -80,7 +80,7 @@ class ConnectRun:
         self._stopping = from_handler(self._end)
 
     def wait_until_stopped(self) -> None:
-        """Waits some seconds for what :meth:`interrupt` has begun, if its handler did not."""
+        """Waits up to 8 s for the thread that :meth:`interrupt` has started."""
         if self._stopping is not None:
             self._stopping.join(_PATIENCE)
 

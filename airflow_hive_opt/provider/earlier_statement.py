@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def interrupt(url: str, found: OperationId, seconds: float) -> None:
-    """Interrupts it; an error is only logged. The calls take at most so many seconds."""
+    """Interrupts the operation ``found`` in so many seconds at most; an error is only logged."""
     from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
 
     try:
@@ -103,7 +103,7 @@ def warn_of_other_work(found: RemoteOperation, ending: str) -> None:
             "the statement of try %d %s, but this try has another statement, other parameters or "
             "other settings, so it runs too. If it adds rows, both have added theirs",
             found.attempt,
-            "has succeeded" if ending == "succeeded" else "was interrupted and may have written",
+            "has succeeded" if ending == "succeeded" else "may have written",
         )
 
 
@@ -117,12 +117,14 @@ def failed_outcome(
     """
     from airflow_hive_opt.documents.error_text import in_words
     from airflow_hive_opt.documents.job import Outcome, Status
+    from airflow_hive_opt.spark.session.operation_protocol import UNCLEAR
     from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
     if failure is not None:
         is_refused, words = is_refusal(failure), in_words(failure)
     else:
         is_refused = bool(event.get("is_refused"))
-        told = f" with [{event['condition']}]" if event.get("condition") else ""
+        condition = event.get("condition")
+        told = f" with [{condition}]" if condition and condition != UNCLEAR else ""
         words = f"the statement has failed on the server{told}, which does not say more"
     return Outcome(Status.REFUSED if is_refused else Status.FAILED, words, outcome.summary)

@@ -188,6 +188,7 @@ def test_the_list_of_indexes(tmp_path, root, table, options, capsys):
     assert main(listed) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("error: "), err.splitlines()[-1]) == ("", 2, "0 indexes, 2 damaged")
+    assert "x: the folder's name is no ID of a column" in err
 
 
 def test_indexes_on_an_object_store_are_listed(capsys):

@@ -73,7 +73,7 @@ def test_files_that_hold_a_key_are_found(root, type_, low, middle, high):
 )
 @pytest.mark.parametrize("wanted", [1, 3, 20, 900])
 def test_few_keys_are_searched_and_many_are_compared(root, type_, key_of, wanted):
-    """3,800 sorted keys, each there about twelve times; one wanted key of three is not."""
+    """3,800 sorted keys, each there about twelve times; two wanted keys of three are absent."""
     chance = random.Random(wanted)
     held = sorted(chance.choices(range(-300, 600, 3), k=2_000) + list(range(-300, 600, 3)) * 6)
     pairs = [(key_of(at), chance.randrange(50)) for at in held]

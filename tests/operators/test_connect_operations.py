@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
+from threading import Lock, Timer
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +24,7 @@ if Version("4.0") > SPARK:
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId
 from airflow_hive_opt.provider.airflow_compat import mask_secret
+from airflow_hive_opt.provider.connect_deferral import connected
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
 from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
@@ -366,7 +369,7 @@ def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, capl
         other = of_try(folder, server.url, 2)
         assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2"), {}) is None
     assert record_of(folder) is None
-    assert "was interrupted and may have written" in caplog.text
+    assert "try 1 may have written, but this try has another" in caplog.text
 
 
 def test_an_interrupted_attempt_leaves_the_record_of_the_next_one(folder):
@@ -458,10 +461,17 @@ def test_a_statement_that_its_own_client_saw_dropped_may_have_written(folder, me
             "[_LEGACY_ERROR_TEMP_3065] org.apache.hadoop.hive.ql.metadata.HiveException: timed out",
             "org.apache.spark.sql.AnalysisException",
         ),
+        (
+            "[_LEGACY_ERROR_TEMP_3065] org.apache.thrift.transport.TTransportException",
+            "org.apache.spark.sql.AnalysisException",
+        ),
         ("commit state", "org.apache.iceberg.exceptions.CommitStateUnknownException"),
+        ("connection reset", "org.apache.iceberg.exceptions.RESTException"),
+        ("[DELTA_POST_COMMIT_HOOK_FAILED] no", "org.apache.spark.sql.delta.DeltaRuntimeException"),
+        ("Failed to rename s3a://b/day=[A]/x", "java.io.IOException"),
     ],
 )
-def test_an_error_outside_of_spark_may_come_after_the_commit(folder, monkeypatch, message, kind):
+def test_an_error_that_is_not_sparks_may_come_after_the_commit(folder, monkeypatch, message, kind):
     tells(monkeypatch, "r is newer")
     failed = Outcome(Status.FAILED, message)
     with answering(refuses(message, kind=kind)) as server:
@@ -490,6 +500,72 @@ def test_an_error_before_the_commit_is_repeated_at_once(folder, message, kind):
     with answering(refuses(message, kind=kind)) as server:
         left_by_first(folder, server.url).settled(lambda: Outcome(Status.FAILED, message))
     assert record_of(folder) is None
+
+
+@pytest.mark.skipif(Version("4.2") > SPARK, reason="the protocol has no status before Spark 4.2")
+def test_a_failure_that_the_server_does_not_tell_may_come_after_the_commit(folder, monkeypatch):
+    tells(monkeypatch, "r is newer")
+    with answering(ABANDONED, lambda context: runs(context, "FAILED")) as server:
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+    assert recorded(folder).was_interrupted
+
+
+@pytest.mark.parametrize("answer", [GONE, NEVER_THERE, FAILED], ids=["gone", "never", "failed"])
+def test_an_unclear_failure_that_the_triggerer_saw_may_come_after_the_commit(folder, answer):
+    event = {"how": "failed", "condition": "UNCLEAR_ERROR", "is_refused": False}
+    with answering(answer) as server:
+        left_by_first(folder, server.url)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+    assert found.status is Status.FAILED
+    assert "UNCLEAR" not in found.message
+    assert recorded(folder).was_interrupted
+
+
+def test_a_stop_while_the_retry_opens_its_channel_interrupts_the_statement(folder, monkeypatch):
+    """The retry may import gRPC then, so a handler would wait for it in vain."""
+    with answering(hangs) as server:
+        left_by_first(folder, server.url)
+        retry = of_try(folder, server.url, 2)
+
+        def stopped(*given):
+            monkeypatch.setattr(connect_operation, "left_operation", left_operation)
+            retry.mark_stopped()
+            retry.stop()
+            assert server.calls == []
+            server.reattach = CANCELED
+            return left_operation(*given)
+
+        monkeypatch.setattr(connect_operation, "left_operation", stopped)
+        tells(monkeypatch, None)
+        with pytest.raises(AirflowException, match="was stopped, so no statement begins"):
+            retry.outcome_of_earlier(JOB, {})
+        assert server.calls[:2] == ["interrupt", "reattach"]
+
+
+def test_a_task_waits_for_its_stop_if_its_handler_could_not(folder, monkeypatch):
+    """The handler's thread needs a lock that the interrupted thread holds."""
+    lock, ended = Lock(), []
+
+    def end():
+        with lock:
+            time.sleep(0.5)
+            ended.append(True)
+
+    operator = SimpleNamespace(attempt_path=lambda _: folder / "1.json", conn_id="server")
+    place = SimpleNamespace(address="sc://127.0.0.1:1")
+    with connected(operator, context(folder, 1), place) as run:
+        monkeypatch.setattr(run, "_end", end)
+        with lock:
+            operator._interrupt()
+            assert ended == []
+    assert ended == [True]
+    with lock:
+        Timer(3, lock.release).start()
+        run.stop()
+        lock.acquire()
+    assert ended == [True, True]
 
 
 def test_the_words_of_a_failure_are_the_servers(folder):

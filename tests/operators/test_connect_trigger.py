@@ -209,7 +209,7 @@ def test_what_only_a_worker_has_lets_a_worker_wait_at_once(trigger, monkeypatch,
     [
         (FAILED, "DIVIDE_BY_ZERO", False),
         (refuses("no words"), "of another kind", False),
-        (refuses("no", kind="java.lang.IllegalStateException"), "ERROR_OUTSIDE_SPARK", False),
+        (refuses("no", kind="java.lang.IllegalStateException"), "UNCLEAR_ERROR", False),
         *((refuses(each), "OPERATION_ORPHANED", False) for each in SPARK_DROPS.values()),
         (
             refuses("[TABLE_OR_VIEW_NOT_FOUND] no", kind="org.apache.spark.sql.AnalysisException"),

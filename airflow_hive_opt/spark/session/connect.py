@@ -75,7 +75,7 @@ def end(session: SparkSession) -> None:
 def from_handler(stop: Callable[[], object]) -> threading.Thread:
     """Runs ``stop`` in another thread, because this one may be inside a call to the server.
 
-    Waits for some seconds only: this thread may hold a lock of the client, which it gives back
+    Waits for two seconds at most: this thread may hold a lock of the client, which it gives back
     after the handler. Returns the other thread.
     """
     stopping = threading.Thread(target=stop, daemon=True)

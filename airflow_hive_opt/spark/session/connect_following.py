@@ -29,6 +29,7 @@ from airflow_hive_opt.spark.session.operation_protocol import (
     CANCELED,
     CUT,
     NO_SUCH_CALL,
+    UNCLEAR,
     Ending,
     OperationRequests,
     condition_of,
@@ -157,8 +158,11 @@ class FollowedOperation:
         ending = ending_in(answer)
         if ending is Ending.INTERRUPTED:
             return Ended(How.FAILED, CANCELED)
-        known = {Ending.SUCCEEDED: How.SUCCEEDED, Ending.FAILED: How.FAILED}
-        return None if ending is None else Ended(known.get(ending, How.ENDED))
+        if ending is Ending.FAILED:  # nobody can read its error any more
+            return Ended(How.FAILED, UNCLEAR)
+        if ending is Ending.SUCCEEDED:
+            return Ended(How.SUCCEEDED)
+        return None if ending is None else Ended(How.ENDED)
 
 
 Connects = Callable[[], AbstractAsyncContextManager[FollowedOperation]]

@@ -142,6 +142,8 @@ class LeftOperation:
         One that has only just reached the server may have responses by now.
         """
         found = self._known_ending()
+        if found is Ending.FAILED:  # nobody can read whether its error came after its commit
+            return Ending.INTERRUPTED
         if found is not Ending.UNKNOWN:
             return found
         if refused.condition.startswith("INVALID_CURSOR."):  # so the server still has it

@@ -11,6 +11,7 @@ from grpc_status import rpc_status
 from pyspark.errors.exceptions.connect import convert_exception
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
+from airflow_hive_opt.spark.session.statement_errors import wraps_another
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
@@ -33,28 +34,28 @@ Its thread had ended without a last response, or had not begun yet when a client
 server says so once, and then knows nothing of the operation.
 """
 
-OUTSIDE_SPARK = "ERROR_OUTSIDE_SPARK"
-"""Stands for the condition of an operation whose driver failed with an error that is not Spark's.
+UNCLEAR = "UNCLEAR_ERROR"
+"""Stands for the condition of an operation with an error that may have come after its commit.
 
-Spark's own errors end an operation before its commit. One of Java, Hadoop or Hive may come after
-it: the server stops, or the metastore does not answer.
+This is an error that is not one of Spark's classes: the server stops, or the metastore, the catalog
+or the storage does not answer. So is one that the server does not tell any more.
 """
 
-MAY_HAVE_WRITTEN = (CANCELED, ORPHANED, OUTSIDE_SPARK)
+_AFTER_COMMIT = "DELTA_POST_COMMIT_HOOK_FAILED"
+
+MAY_HAVE_WRITTEN = (CANCELED, ORPHANED, UNCLEAR, _AFTER_COMMIT)
 """The conditions of an operation that runs no more, but may have written."""
 
 # The words of Spark 4.0 and 4.1, whose error has no condition.
 _DROPPED = "Operation was orphaned because of an internal error"
-# Errors of a task are in one of Spark's.
-_OUTSIDE = (
-    "java.",
-    "javax.",
-    "org.apache.hadoop.",
-    "org.apache.thrift.",
-    "org.apache.iceberg.exceptions.CommitStateUnknownException",
+# Whatever a task of an executor raises is in an error of Spark's.
+_OF_SPARK = "org.apache.spark."
+# Another writer was first, so this one has not committed.
+_CONFLICTS = (
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.ValidationException",
+    "io.delta.exceptions.",
 )
-_OF_HIVE = "org.apache.hadoop.hive.ql.metadata.HiveException"  # in an AnalysisException
-_OTHER = "of another kind"
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -63,7 +64,7 @@ class Ending(StrEnum):
     """How an operation has ended.
 
     :attr:`INTERRUPTED`: it runs no more, but may have written: Spark says this also of an operation
-    that was interrupted at its commit, or after it. An error outside of Spark counts as this too.
+    that was interrupted at its commit, or after it. An unclear error counts as this too.
     :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
     :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
     """
@@ -147,8 +148,11 @@ def condition_of(error: Any) -> str:
         return ""
     message, info = told
     found = condition_in(message)
-    is_outside = found == _OTHER and info.reason.startswith(_OUTSIDE)
-    return OUTSIDE_SPARK if is_outside or _OF_HIVE in message else found
+    if info.reason.startswith(_OF_SPARK):
+        is_clear = not wraps_another(message)
+    else:
+        is_clear = found == ORPHANED or info.reason.startswith(_CONFLICTS)
+    return found if is_clear else UNCLEAR
 
 
 def condition_in(message: str) -> str:
@@ -163,7 +167,7 @@ def condition_in(message: str) -> str:
         return ORPHANED
     found = _CONDITION.search(message)
     if found is None:
-        return _OTHER
+        return "of another kind"
     return ORPHANED if found[1].endswith(f"_{ORPHANED}") else found[1]
 
 

@@ -50,7 +50,18 @@ def is_refusal(error: BaseException | None) -> bool:
         return False
     if (error.getSqlState() or "").startswith(_SYSTEM_ERROR):
         return False
-    return _WRAPPED.match(str(error)) is None
+    return not wraps_another(str(error))
+
+
+def wraps_another(message: str) -> bool:
+    """Whether the message of an ``AnalysisException`` is that of a Java error inside it.
+
+    >>> wraps_another("[_LEGACY_ERROR_TEMP_3065] org.apache.thrift.TException: timed out")
+    True
+    >>> wraps_another("[TABLE_OR_VIEW_NOT_FOUND] no table org.apache.x")
+    False
+    """
+    return _WRAPPED.match(message) is not None
 
 
 def is_data_exception(error: BaseException) -> bool:
