@@ -564,8 +564,8 @@ def test_a_task_waits_for_its_stop_if_its_handler_could_not(folder, monkeypatch)
     with lock:
         Timer(3, lock.release).start()
         run.stop()
+        assert ended == [True, True]
         lock.acquire()
-    assert ended == [True, True]
 
 
 def test_the_words_of_a_failure_are_the_servers(folder):
