@@ -116,16 +116,14 @@ def _list(options: argparse.Namespace) -> int:
 
     try:
         root = UPath(options.index_path)
-        if not root.is_dir():
-            raise UsageError(f"there is no folder {options.index_path}")
-        folders = folders_of_indexes(root)
+        folders = folders_of_indexes(root) if root.is_dir() else None
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from error
-    except UsageError:
-        raise
     except Exception as error:  # noqa: BLE001 - of the storage
         print(f"error: {options.index_path}: {error}", file=sys.stderr)
         return FAILED
+    if folders is None:
+        raise UsageError(f"there is no folder {options.index_path}")
     count = damaged = 0
     for folder in folders:
         try:

@@ -1,9 +1,8 @@
 """Whether a statement that was interrupted or has failed may have written: its tables tell.
 
 Spark reports a statement as cancelled also if it was interrupted while it committed, or after that,
-and an error of the metastore or of a server that stops may come after the commit.
-The table has its rows then, or some of them. Files may be in place before the metastore knows their
-partition.
+and an error of the metastore or of a server that stops may come after the commit. The table has its
+rows then, or some of them. Files may be in place before the metastore knows their partition.
 """
 
 from __future__ import annotations
