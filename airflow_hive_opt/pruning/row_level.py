@@ -76,8 +76,7 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     target = copied.this
     if not isinstance(target, exp.Table) or _others(copied):
         return None
-    condition = copied.args["on"] if isinstance(copied, exp.Merge) else copied.args.get("where")
-    condition = condition.this if isinstance(condition, exp.Where) else condition
+    condition = condition_of(copied)
     position = span_of(condition) if condition is not None else None
     at = name_span(target)
     if position is None or at is None:
@@ -100,6 +99,12 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     whole = any(when.args.get("source") for when in copied.args["whens"].expressions)
     alias = source.alias_or_name.lower()
     return RowLevel("MERGE", at, named, position, covered, alias, inserts, whole, aliased), query
+
+
+def condition_of(tree: exp.Merge | exp.Update | exp.Delete) -> exp.Expr | None:
+    """The condition of the statement, in ON or WHERE; ``None`` if it has none."""
+    condition = tree.args["on"] if isinstance(tree, exp.Merge) else tree.args.get("where")
+    return condition.this if isinstance(condition, exp.Where) else condition
 
 
 def _others(tree: exp.Expr) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional
 
 from py4j.protocol import Py4JJavaError
@@ -19,6 +20,7 @@ from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.statement_errors import (
     is_data_exception,
     is_refusal,
@@ -67,7 +69,7 @@ def execute(
     parameters: Parameters,
     show_rows: int,
     begins: Begins = lambda *_: nullcontext(),
-    by_index: Container[str] = (),
+    by_index: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
 
@@ -76,35 +78,37 @@ def execute(
     ``AnalysisException`` also if the metastore fails after the files are committed. The exception
     is a MERGE whose source has changed: it fails while it reads, and commits once at its end. So is
     a text that ran on a branch which could not be published. ``begins`` makes the block in which a
-    text runs that writes. If a text of ``by_index`` can't be planned, the next one is tried
-    whatever the error is: it names a branch or a snapshot, which a catalog may refuse in any way.
+    text runs that writes. ``by_index`` has the texts with conditions by key indexes, each with the
+    settings of the session for it. If such a text can't be planned, the next one is tried whatever
+    the error is: it names a branch or a snapshot, which a catalog may refuse in any way.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
     objection = None
     for text in restricted:
-        try:
-            run = prepare(session, text, parameters, show_rows)
-        except (PySparkException, Py4JJavaError) as error:
-            if text not in by_index and not _refuses(error):
-                raise
-            objection = in_words(error)
-            log.warning(
-                "Spark rejects the pruned statement, so a less pruned one runs: %s", objection
-            )
-            continue
-        log.debug("running: %s", text)
-        try:
-            with begins(text, objection):
-                return Answer(text, *run(), objection)
-        except NotPublished as why:
-            objection = str(why)
-            log.warning("%s, so the statement runs again without the key index", objection)
-        except (PySparkException, Py4JJavaError) as error:
-            if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
-                raise
-            objection = SOURCE_CHANGED
-            log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)
+        with conf_set(session, by_index.get(text, {})):
+            try:
+                run = prepare(session, text, parameters, show_rows)
+            except (PySparkException, Py4JJavaError) as error:
+                if text not in by_index and not _refuses(error):
+                    raise
+                objection = in_words(error)
+                log.warning(
+                    "Spark rejects the pruned statement, so a less pruned one runs: %s", objection
+                )
+                continue
+            log.debug("running: %s", text)
+            try:
+                with begins(text, objection):
+                    return Answer(text, *run(), objection)
+            except NotPublished as why:
+                objection = str(why)
+                log.warning("%s, so the statement runs again without the key index", objection)
+            except (PySparkException, Py4JJavaError) as error:
+                if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
+                    raise
+                objection = SOURCE_CHANGED
+                log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)
     prepare = _query if is_query(plain) else _plain
     run = prepare(session, plain, parameters, show_rows)
     with begins(plain, objection):

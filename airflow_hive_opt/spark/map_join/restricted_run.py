@@ -14,6 +14,7 @@ from airflow_hive_opt.restriction.indexed import with_reason
 from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.map_join.branch import Branch, branch_for, published
 from airflow_hive_opt.spark.map_join.execution import Answer, execute
+from airflow_hive_opt.spark.map_join.group_filter import settings_of
 from airflow_hive_opt.spark.map_join.planned_scans import with_files_of_plan
 from airflow_hive_opt.spark.map_join.texts import Restricted
 
@@ -66,7 +67,11 @@ def run_restricted(
             job.parameters,
             job.show_rows,
             runs,
-            {each.text for each in found if each.descriptor.index_filters},
+            {
+                each.text: settings_of(job.statement, each.descriptor) if each.on_branch else {}
+                for each in found
+                if each.descriptor.index_filters
+            },
         )
     ran = used(answer.text, answer.objection)
     return answer, None if ran is None else with_files_of_plan(session, ran, answer.plan)

@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.spark.map_join import branch as branches
+from airflow_hive_opt.spark.map_join.group_filter import GROUP_FILTER
 from tests.lakes.iceberg.changed_tables import (
     DAYS,
     MERGE,
@@ -21,6 +22,7 @@ from tests.lakes.iceberg.changed_tables import (
     use_of,
     with_changed_rows,
 )
+from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import needs_jvm
 
@@ -76,6 +78,47 @@ def test_changes_write_what_plain_spark_writes(session, tmp_path, root, mode):
         if "v = 73" not in sql:  # where plain Spark commits although nothing changes
             made = "SELECT operation FROM lake.kim.{}.snapshots"
             assert rows_of(session, made.format("ours")) == rows_of(session, made.format("plain"))
+
+
+# Whether the condition is true for every row of the target with one of the keys.
+ONE_COMPARISON = {
+    "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id WHEN MATCHED THEN DELETE": True,
+    "DELETE FROM {t} WHERE (id IN (SELECT id FROM lake.kim.changed))": True,
+    "UPDATE {t} SET v = 5 WHERE id IN (SELECT id FROM lake.kim.changed)": True,
+    "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id AND t.v = 1 "
+    "WHEN MATCHED THEN DELETE": False,
+    "DELETE FROM {t} WHERE id IN (SELECT id FROM lake.kim.changed) AND v = 1": False,
+}
+
+
+@pytest.mark.parametrize("added", ["no file", "an indexed file", "a file"])
+def test_spark_searches_for_files_unless_the_index_has_found_them(session, tmp_path, root, added):
+    for sql, is_one in ONE_COMPARISON.items():
+        table = fresh(session, root)
+        for name in ("ours", "plain") if added != "no file" else ():
+            day = "DATE'2024-01-05'"  # a file without keys, beside one with keys
+            session.sql(f"INSERT INTO lake.kim.{name} VALUES (2, {day}, 2), (7000, {day}, 2)")
+        if added == "an indexed file":
+            build_index(session, root, table, "id")
+        session.sql(of("plain", sql))
+        found = run(session, of("ours", sql), tmp_path, index_path=str(root))
+        assert use_of(found).code == "USED"
+        assert content(session, "ours") == content(session, "plain")
+        (planned,) = found.report.descriptor.planned_files
+        scans = 2 if sql.startswith("UPDATE") else 1  # of the rows that change, and of the others
+        read = found.files(table)
+        if is_one and added == "no file":
+            assert read == scans * planned.files, found.statement
+        else:
+            assert read > scans * planned.files, found.statement
+        assert rewritten(session, "ours") == rewritten(session, "plain")
+        assert session.conf.get(GROUP_FILTER) == "true"
+
+
+def rewritten(session, name: str) -> list[tuple]:
+    """The files that each snapshot has removed and added."""
+    kinds = ("summary['deleted-data-files']", "summary['added-data-files']")
+    return rows_of(session, f"SELECT {', '.join(kinds)} FROM lake.kim.{name}.snapshots")
 
 
 def test_files_behind_the_index_are_changed_too(session, tmp_path, root):

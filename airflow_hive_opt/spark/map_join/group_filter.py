@@ -1,0 +1,60 @@
+"""Leaves out Spark's search for the files to rewrite if a key index has found exactly these.
+
+A copy-on-write MERGE, UPDATE or DELETE reads its target twice. First, Spark's runtime group filter
+finds the files that have rows for which the condition is true. Then Spark reads these files whole
+and writes them again. If each file that the conditions leave holds a key, the first read finds all
+of them. Without it, the statement rewrites the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from airflow_hive_opt.documents.descriptor import Descriptor
+from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.pruning.row_level import condition_of
+from airflow_hive_opt.restriction.indexed import filters_of_changes
+from airflow_hive_opt.statement.parse import tree_of
+
+GROUP_FILTER = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
+
+
+def settings_of(sql: str, descriptor: Descriptor) -> Mapping[str, str]:
+    """The settings with which Spark plans and runs the statement ``sql`` with these conditions."""
+    return {GROUP_FILTER: "false"} if _finds_all(sql, descriptor) else {}
+
+
+def _finds_all(sql: str, descriptor: Descriptor) -> bool:
+    """Whether the target's scan reads only files with rows for which the condition is true."""
+    filters = filters_of_changes(descriptor)
+    if not filters or not compares_columns_only(sql):
+        return False
+    scan = filters[0].scan
+    uses = [use for use in descriptor.index_uses if use.scan == scan]
+    planned = [found.files for found in descriptor.planned_files if found.scan == scan]
+    if len(uses) != 1 or uses[0].code != IndexCode.USED or uses[0].unknown:
+        return False
+    return planned == [uses[0].files]
+
+
+def compares_columns_only(sql: str) -> bool:
+    """Whether the statement's condition is true for all rows of its target with one of the keys.
+
+    >>> merge = "MERGE INTO t USING c ON {} WHEN MATCHED THEN DELETE"
+    >>> [compares_columns_only(merge.format(on)) for on in ("t.k = c.k", "t.k = c.k AND t.v > 0")]
+    [True, False]
+    >>> compares_columns_only("DELETE FROM t WHERE k IN (SELECT k FROM c)")
+    True
+    """
+    tree = tree_of(sql)
+    if not isinstance(tree, (exp.Merge, exp.Update, exp.Delete)):
+        return False
+    condition = condition_of(tree)
+    found = None if condition is None else condition.unnest()
+    if isinstance(found, exp.In):
+        return isinstance(found.this, exp.Column) and found.args.get("query") is not None
+    return isinstance(found, exp.EQ) and all(
+        isinstance(side, exp.Column) for side in (found.left, found.right)
+    )
