@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 
-from airflow_hive_opt.statement.parse import Span, name_span, span_of
+from airflow_hive_opt.statement.parse import Span, name_span, span_of, tree_of
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _OPENING, _CLOSING = ("(", "CASE"), (")", "END")
@@ -76,7 +76,7 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     target = copied.this
     if not isinstance(target, exp.Table) or _others(copied):
         return None
-    condition = condition_of(copied)
+    condition = _condition_of(copied)
     position = span_of(condition) if condition is not None else None
     at = name_span(target)
     if position is None or at is None:
@@ -101,7 +101,28 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     return RowLevel("MERGE", at, named, position, covered, alias, inserts, whole, aliased), query
 
 
-def condition_of(tree: exp.Merge | exp.Update | exp.Delete) -> exp.Expr | None:
+def compares_columns_only(sql: str) -> bool:
+    """Whether the statement's condition is true for all rows of its target with one of the keys.
+
+    >>> merge = "MERGE INTO t USING c ON {} WHEN MATCHED THEN DELETE"
+    >>> [compares_columns_only(merge.format(on)) for on in ("t.k = c.k", "t.k = c.k AND t.v > 0")]
+    [True, False]
+    >>> compares_columns_only("DELETE FROM t WHERE k IN (SELECT k FROM c)")
+    True
+    """
+    tree = tree_of(sql)
+    if not isinstance(tree, (exp.Merge, exp.Update, exp.Delete)):
+        return False
+    condition = _condition_of(tree)
+    found = None if condition is None else condition.unnest()
+    if isinstance(found, exp.In):
+        return isinstance(found.this, exp.Column) and found.args.get("query") is not None
+    return isinstance(found, exp.EQ) and all(
+        isinstance(side, exp.Column) for side in (found.left, found.right)
+    )
+
+
+def _condition_of(tree: exp.Merge | exp.Update | exp.Delete) -> exp.Expr | None:
     """The condition of the statement, in ON or WHERE; ``None`` if it has none."""
     condition = tree.args["on"] if isinstance(tree, exp.Merge) else tree.args.get("where")
     return condition.this if isinstance(condition, exp.Where) else condition

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlglot import exp
-
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.indexed_scans import IndexCode
-from airflow_hive_opt.pruning.row_level import condition_of
+from airflow_hive_opt.pruning.row_level import compares_columns_only
 from airflow_hive_opt.restriction.indexed import filters_of_changes
-from airflow_hive_opt.statement.parse import tree_of
 
 GROUP_FILTER = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
 
@@ -37,24 +34,3 @@ def _finds_all(sql: str, descriptor: Descriptor) -> bool:
     if len(uses) != 1 or uses[0].code != IndexCode.USED or uses[0].unknown:
         return False
     return planned == [uses[0].files]
-
-
-def compares_columns_only(sql: str) -> bool:
-    """Whether the statement's condition is true for all rows of its target with one of the keys.
-
-    >>> merge = "MERGE INTO t USING c ON {} WHEN MATCHED THEN DELETE"
-    >>> [compares_columns_only(merge.format(on)) for on in ("t.k = c.k", "t.k = c.k AND t.v > 0")]
-    [True, False]
-    >>> compares_columns_only("DELETE FROM t WHERE k IN (SELECT k FROM c)")
-    True
-    """
-    tree = tree_of(sql)
-    if not isinstance(tree, (exp.Merge, exp.Update, exp.Delete)):
-        return False
-    condition = condition_of(tree)
-    found = None if condition is None else condition.unnest()
-    if isinstance(found, exp.In):
-        return isinstance(found.this, exp.Column) and found.args.get("query") is not None
-    return isinstance(found, exp.EQ) and all(
-        isinstance(side, exp.Column) for side in (found.left, found.right)
-    )
