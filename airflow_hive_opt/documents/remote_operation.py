@@ -36,7 +36,7 @@ class RemoteOperation:
       attempt before it, but a task that somebody has cleared has not. Records of all versions have
       ``cause``.
     - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
-      has, and ``was_interrupted`` that it runs no more and may have written.
+      has, and ``may_have_written`` that it runs no more and may have written.
     """
 
     server: str
@@ -47,12 +47,12 @@ class RemoteOperation:
     cause: str
     outcome: Outcome
     has_succeeded: bool = False
-    was_interrupted: bool = False
+    may_have_written: bool = False
 
     @property
     def has_ended(self) -> bool:
         """Whether the record says that the operation runs no more."""
-        return self.has_succeeded or self.was_interrupted
+        return self.has_succeeded or self.may_have_written
 
 
-REMOTE_OPERATION = Format("remote operation", 3, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 4, RemoteOperation)

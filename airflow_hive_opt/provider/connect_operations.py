@@ -19,8 +19,8 @@ from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.earlier_statement import (
-    check_interrupted,
     check_other_server,
+    check_unclear,
     check_unknown,
     check_unreadable,
     failed_outcome,
@@ -111,11 +111,11 @@ class ConnectOperations:
             check_unknown(found, self._cause)
         elif found.cause == self._cause and found.work != self._work:
             warn_of_other_work(found, ending)
-        may_have_written = ending == "interrupted" and is_same
-        self._forget(found, ending if may_have_written else "")
+        is_unclear = ending == "unclear" and is_same
+        self._forget(found, ending if is_unclear else "")
         self._release(found)  # before the look, or a client that still lives may begin it again
-        if may_have_written:
-            check_interrupted(found, self._url, job, conf)
+        if is_unclear:
+            check_unclear(found, self._url, job, conf)
             self._record.forget(found)
         self.raise_if_stopped()
         return None
@@ -147,7 +147,7 @@ class ConnectOperations:
         if ending == "succeeded":
             return self._adopted(found)
         if event.get("condition") in MAY_HAVE_WRITTEN:
-            ending = "interrupted"
+            ending = "unclear"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
             check_unknown(found, self._cause)
@@ -250,7 +250,7 @@ class ConnectOperations:
                 if ending == "not begun":
                     left.release_session()  # or it might still reach the server, and begin
                     if protocol.condition_in(message) == protocol.ORPHANED:  # as it says once
-                        ending = protocol.Ending.INTERRUPTED
+                        ending = protocol.Ending.UNCLEAR
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "
@@ -274,8 +274,8 @@ class ConnectOperations:
         if has_succeeded or found.has_succeeded:
             log.info("the statement of try %d has succeeded", found.attempt)
             return "succeeded", None
-        if found.was_interrupted:
-            return "interrupted", None
+        if found.may_have_written:
+            return "unclear", None
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
         from airflow_hive_opt.spark.session.left_running import LeftRunning
 
@@ -298,7 +298,7 @@ class ConnectOperations:
                     left.interrupt()
                 ending = left.ending()
             self._waits_for = None
-            told = "it may have written" if ending == "interrupted" else ending
+            told = "it may have written" if ending == "unclear" else ending
             log.info("the statement that try %d has begun has ended: %s", found.attempt, told)
             return ending, left.failure
         except NotEnded as error:
@@ -331,8 +331,8 @@ class ConnectOperations:
 
     def _forget(self, ended: RemoteOperation, ending: str) -> None:
         """Deletes the record, unless the next attempt must look whether it has written."""
-        if ending == "interrupted":
-            self._record.replace(ended, replace(ended, was_interrupted=True))
+        if ending == "unclear":
+            self._record.replace(ended, replace(ended, may_have_written=True))
         else:
             self._record.forget(ended)
 

@@ -46,7 +46,7 @@ def check_unknown(found: RemoteOperation, cause: str) -> None:
     log.warning("%s. If it adds rows, look for rows that are there twice", message)
 
 
-def check_interrupted(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
+def check_unclear(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
     """It may have written after all; raises ``AirflowFailException`` if that can't be excluded.
 
     ``job`` has the same statement, ``url`` and ``conf`` are those of its session. Raises
@@ -98,7 +98,7 @@ def check_unreadable(error: UnreadableRecord, cause: str) -> None:
 
 def warn_of_other_work(found: RemoteOperation, ending: str) -> None:
     """The retry runs another statement than the one that has ended so."""
-    if ending in ("succeeded", "interrupted"):
+    if ending in ("succeeded", "unclear"):
         log.warning(
             "the statement of try %d %s, but this try has another statement, other parameters or "
             "other settings, so it runs too. If it adds rows, both have added theirs",

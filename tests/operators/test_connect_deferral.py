@@ -277,7 +277,7 @@ def test_the_execution_timeout_stops_the_statement(rows, folder):
     assert event["how"] == "late"
     with pytest.raises(AirflowException, match="execution_timeout was over"):
         resumed(folder, ENDLESS, wait.kwargs, event)
-    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted
+    assert REMOTE_OPERATION.decode(record_of(folder)).may_have_written
     assert rows() == []
 
 
@@ -291,7 +291,7 @@ def test_a_worker_that_is_stopped_as_it_defers_stops_the_statement(rows, folder,
     )
     with pytest.raises(AirflowException, match="was stopped"):
         operator.execute(context(folder, 1))
-    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted
+    assert REMOTE_OPERATION.decode(record_of(folder)).may_have_written
     assert rows() == []
 
 
@@ -308,7 +308,7 @@ def test_a_statement_that_nobody_follows_is_stopped_at_the_end_of_the_process(
     trigger, _ = deferred(folder, ENDLESS)
     get_listener_manager().hook.before_stopping(component=None)
     is_followed = state == "deferred"
-    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted is not is_followed
+    assert REMOTE_OPERATION.decode(record_of(folder)).may_have_written is not is_followed
     if is_followed:
         killed(trigger, "failed")
     assert event_of(trigger)["how"] == "failed"

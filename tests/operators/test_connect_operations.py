@@ -357,7 +357,7 @@ def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
         with pytest.raises(AirflowFailException, match="does not know how"):
             of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
         assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, caplog):
@@ -365,7 +365,7 @@ def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, capl
         first = left_by_first(folder, server.url)
         failed = Outcome(Status.FAILED, "stopped")
         assert first.settled(lambda: failed) is failed
-        assert recorded(folder).was_interrupted
+        assert recorded(folder).may_have_written
         other = of_try(folder, server.url, 2)
         assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2"), {}) is None
     assert record_of(folder) is None
@@ -379,7 +379,7 @@ def test_an_interrupted_attempt_leaves_the_record_of_the_next_one(folder):
             replace(recorded(folder), id=replace(ID, operation=ID.session), attempt=2)
         )
         first.stop_own()
-    assert (recorded(folder).attempt, recorded(folder).was_interrupted) == (2, False)
+    assert (recorded(folder).attempt, recorded(folder).may_have_written) == (2, False)
 
 
 def test_a_server_that_fails_does_not_say_whether_a_statement_has_written(folder, monkeypatch):
@@ -393,7 +393,7 @@ def test_a_server_that_fails_does_not_say_whether_a_statement_has_written(folder
         with pytest.raises(AirflowException, match="the metastore is away") as raised:
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
     assert not isinstance(raised.value, AirflowFailException)
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 def test_an_interrupted_statement_that_may_have_written_is_not_repeated(folder, monkeypatch):
@@ -404,7 +404,7 @@ def test_an_interrupted_statement_that_may_have_written_is_not_repeated(folder, 
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
                 of_try(folder, other.url, number).outcome_of_earlier(JOB, {})
-            assert recorded(folder).was_interrupted
+            assert recorded(folder).may_have_written
         cleared = of_try(folder, other.url, 4, max_tries=4)
         assert cleared.outcome_of_earlier(JOB, {}) is None
     assert record_of(folder) is None
@@ -433,7 +433,7 @@ def test_a_statement_that_the_server_has_dropped_may_have_written(folder, monkey
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
                 of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
-            assert recorded(folder).was_interrupted
+            assert recorded(folder).may_have_written
 
 
 def test_a_statement_that_the_triggerer_saw_dropped_may_have_written(folder):
@@ -441,7 +441,7 @@ def test_a_statement_that_the_triggerer_saw_dropped_may_have_written(folder):
     with answering(NEVER_THERE) as server:
         left_by_first(folder, server.url)
         assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 @pytest.mark.parametrize("message", DROPPED.values(), ids=DROPPED)
@@ -450,7 +450,7 @@ def test_a_statement_that_its_own_client_saw_dropped_may_have_written(folder, me
     with answering(NEVER_THERE) as server:
         first = left_by_first(folder, server.url)
         assert first.settled(lambda: failed) is failed
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 @pytest.mark.parametrize(
@@ -477,7 +477,7 @@ def test_an_error_that_is_not_sparks_may_come_after_the_commit(folder, monkeypat
     with answering(refuses(message, kind=kind)) as server:
         first = left_by_first(folder, server.url)
         assert first.settled(lambda: failed) is failed
-        assert recorded(folder).was_interrupted
+        assert recorded(folder).may_have_written
         with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer.* clear"):
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
         tells(monkeypatch, None)
@@ -509,7 +509,7 @@ def test_a_failure_that_the_server_does_not_tell_may_come_after_the_commit(folde
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer"):
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 @pytest.mark.parametrize("answer", [GONE, NEVER_THERE, FAILED], ids=["gone", "never", "failed"])
@@ -520,7 +520,7 @@ def test_an_unclear_failure_that_the_triggerer_saw_may_come_after_the_commit(fol
         found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
     assert found.status is Status.FAILED
     assert "UNCLEAR" not in found.message
-    assert recorded(folder).was_interrupted
+    assert recorded(folder).may_have_written
 
 
 def test_a_stop_while_the_retry_opens_its_channel_interrupts_the_statement(folder, monkeypatch):
@@ -640,7 +640,7 @@ def with_version(folder, number):
     Store(folder).set("spark_connect_operation", json.dumps(document))
 
 
-@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("version", [3, 5])
 def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)

@@ -180,7 +180,7 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog)
         began = time.monotonic()
         kill(task, signal.SIGTERM)
         assert time.monotonic() - began < 15
-    assert REMOTE_OPERATION.decode(record_of(folder)).was_interrupted
+    assert REMOTE_OPERATION.decode(record_of(folder)).may_have_written
     time.sleep(3)
     assert rows() == []
     caplog.set_level(logging.INFO)
@@ -189,13 +189,13 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog)
     assert rows() == ROWS
 
 
-def test_a_statement_that_was_interrupted_after_its_commit_is_not_repeated(rows, folder):
+def test_a_statement_that_may_have_written_after_its_commit_is_not_repeated(rows, folder):
     """Spark calls it cancelled, and the table has its rows."""
     made(folder, INSERT).execute(context(folder, 1))
     left = REMOTE_OPERATION.decode(record_of(folder))
     path = ObjectStoragePath(str(folder / "d" / "r" / "t" / "-1" / "1.json"))
     OperationRecord(context(folder, 1), path).write(
-        replace(left, has_succeeded=False, was_interrupted=True)
+        replace(left, has_succeeded=False, may_have_written=True)
     )
     with pytest.raises(AirflowFailException, match="`again`.`result` has been written to since"):
         made(folder, INSERT).execute(context(folder, 2))

@@ -26,7 +26,6 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from airflow_hive_opt.spark.session.connect import server_of
 from airflow_hive_opt.spark.session.operation_protocol import (
-    CANCELED,
     CUT,
     NO_SUCH_CALL,
     UNCLEAR,
@@ -156,9 +155,7 @@ class FollowedOperation:
                 return Ended(How.ENDED)  # before Spark 4.2 nobody can say more
             raise NoAnswer(_words_of(error)) from None
         ending = ending_in(answer)
-        if ending is Ending.INTERRUPTED:
-            return Ended(How.FAILED, CANCELED)
-        if ending is Ending.FAILED:  # nobody can read its error any more
+        if ending is Ending.UNCLEAR:
             return Ended(How.FAILED, UNCLEAR)
         if ending is Ending.SUCCEEDED:
             return Ended(How.SUCCEEDED)

@@ -120,7 +120,7 @@ class LeftOperation:
                 else:  # the operation's own error is its last response
                     self.failure = error.raised
                     may_have_written = condition in MAY_HAVE_WRITTEN
-                    return Ending.INTERRUPTED if may_have_written else Ending.FAILED
+                    return Ending.UNCLEAR if may_have_written else Ending.FAILED
 
     def _has_read_all(self, limit: float) -> bool:
         """Reads responses until the stream ends; whether the last one was that of a success."""
@@ -142,8 +142,6 @@ class LeftOperation:
         One that has only just reached the server may have responses by now.
         """
         found = self._known_ending()
-        if found is Ending.FAILED:  # nobody can read whether its error came after its commit
-            return Ending.INTERRUPTED
         if found is not Ending.UNKNOWN:
             return found
         if refused.condition.startswith("INVALID_CURSOR."):  # so the server still has it

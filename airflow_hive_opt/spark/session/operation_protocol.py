@@ -63,15 +63,15 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 class Ending(StrEnum):
     """How an operation has ended.
 
-    :attr:`INTERRUPTED`: it runs no more, but may have written: Spark says this also of an operation
-    that was interrupted at its commit, or after it. An unclear error counts as this too.
+    :attr:`UNCLEAR`: it runs no more, but may have written: its error is unclear, or it was
+    interrupted, which may have been at its commit or after it.
     :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
     :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
     """
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    INTERRUPTED = "interrupted"
+    UNCLEAR = "unclear"
     NOT_BEGUN = "not begun"
     UNKNOWN = "unknown"
 
@@ -128,15 +128,16 @@ def stub_of(channel: Any) -> Any:
 
 
 def ending_in(status: Any) -> Ending | None:
-    """How the operation of the answer to :meth:`OperationRequests.status` is; ``None``: it runs."""
+    """How the operation of the answer to :meth:`OperationRequests.status` is; ``None``: it runs.
+
+    The answer does not have the error of one that has failed, which may have come after its commit.
+    """
     states = base_pb2.GetStatusResponse.OperationStatus
     found = [each.state for each in status.operation_statuses]
     if states.OPERATION_STATE_SUCCEEDED in found:
         return Ending.SUCCEEDED
-    if states.OPERATION_STATE_FAILED in found:
-        return Ending.FAILED
-    if states.OPERATION_STATE_CANCELLED in found:
-        return Ending.INTERRUPTED
+    if {states.OPERATION_STATE_FAILED, states.OPERATION_STATE_CANCELLED} & set(found):
+        return Ending.UNCLEAR
     if {states.OPERATION_STATE_RUNNING, states.OPERATION_STATE_TERMINATING} & set(found):
         return None
     return Ending.UNKNOWN
