@@ -20,6 +20,7 @@ from upath import UPath
 from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
 
 TASK_PID_VARIABLE = "AIRFLOW_HIVE_OPT_TASK_PID"
 """Process id of the Airflow task, on the same machine as a driver in client mode."""
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.error("%s", error)
         return 1
     session = SparkSession.builder.enableHiveSupport().getOrCreate()
+    get_answers_at_once(session)
     session.sparkContext.setLogLevel("WARN")
     outcome = Outcome(Status.FAILED, "the driver ended before the job did", token=job.token)
     try:

@@ -17,6 +17,7 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
+from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
 from airflow_hive_opt.spark.session.spark_log import SparkLog
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         log.info("using the Spark session of this process")
         session = SparkSession.builder.getOrCreate().newSession()
         leave_interrupted_calls(session)
+        get_answers_at_once(session)
         for key, value in conf.items():
             if session.conf.isModifiable(key):
                 set_setting(session, key, value)
@@ -107,6 +109,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         session = _start(name, conf, spark_log)
         try:
             leave_interrupted_calls(session)
+            get_answers_at_once(session)
             yield session
         finally:
             stop_spark()

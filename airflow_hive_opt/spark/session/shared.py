@@ -28,6 +28,7 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.file_locks import wait_or_stop
 from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
+from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
 from airflow_hive_opt.spark.session.session import check_versions, set_setting
 from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, starting
 from airflow_hive_opt.spark.session.shared_settings import Bounds, of_a_session, of_the_whole
@@ -253,6 +254,7 @@ def _connected(address: Address, tag: str, pool: str) -> SparkSession:
         connected.setLocalProperty("spark.scheduler.pool", pool)
         session = SparkSession(connected, java.newSession())
         leave_interrupted_calls(session)
+        get_answers_at_once(session)
     except (PySparkException, Py4JError, OSError) as error:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         raise SparkStartError(f"the shared Spark does not answer: {in_words(error)}") from None
