@@ -101,14 +101,19 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     return RowLevel("MERGE", at, named, position, covered, alias, inserts, whole, aliased), query
 
 
-def compares_columns_only(sql: str) -> bool:
-    """Whether the statement's condition is true for all rows of its target with one of the keys.
+def matches_every_key(sql: str, column: str) -> bool:
+    """Whether all rows of the target whose ``column`` has one of the keys meet the condition.
+
+    The keys of another condition may be more than those for which it is true: a subquery's own
+    conditions need not be part of the key query.
 
     >>> merge = "MERGE INTO t USING c ON {} WHEN MATCHED THEN DELETE"
-    >>> [compares_columns_only(merge.format(on)) for on in ("t.k = c.k", "t.k = c.k AND t.v > 0")]
+    >>> ons = "t.k = c.k", "t.k = c.k AND t.v > 0"
+    >>> [matches_every_key(merge.format(on), "k") for on in ons]
     [True, False]
-    >>> compares_columns_only("DELETE FROM t WHERE k IN (SELECT k FROM c)")
-    True
+    >>> queries = "SELECT k FROM c", "SELECT k FROM c WHERE v > 0", "SELECT max(k) FROM c"
+    >>> [matches_every_key(f"DELETE FROM t WHERE k IN ({query})", "k") for query in queries]
+    [True, False, False]
     """
     tree = tree_of(sql)
     if not isinstance(tree, (exp.Merge, exp.Update, exp.Delete)):
@@ -116,9 +121,31 @@ def compares_columns_only(sql: str) -> bool:
     condition = _condition_of(tree)
     found = None if condition is None else condition.unnest()
     if isinstance(found, exp.In):
-        return isinstance(found.this, exp.Column) and found.args.get("query") is not None
-    return isinstance(found, exp.EQ) and all(
-        isinstance(side, exp.Column) for side in (found.left, found.right)
+        return _is_named(found.this, column) and _selects_all(found.args.get("query"))
+    sides = (found.left, found.right) if isinstance(found, exp.EQ) else ()
+    return (
+        isinstance(tree, exp.Merge)
+        and any(_is_named(side, column) for side in sides)
+        and all(isinstance(side, exp.Column) for side in sides)
+    )
+
+
+def _is_named(found: exp.Expr, column: str) -> bool:
+    return isinstance(found, exp.Column) and found.name.lower() == column
+
+
+def _selects_all(subquery: exp.Expr | None) -> bool:
+    """Whether a query reads one column of all rows of one table."""
+    query = subquery.unnest() if isinstance(subquery, exp.Subquery) else subquery
+    if not isinstance(query, exp.Select):
+        return False
+    parts = {name for name, value in query.args.items() if value}
+    from_ = query.args.get("from_")
+    return (
+        parts == {"expressions", "from_"}
+        and [type(each) for each in query.expressions] == [exp.Column]
+        and from_ is not None
+        and isinstance(from_.this, exp.Table)
     )
 
 

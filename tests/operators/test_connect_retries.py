@@ -189,7 +189,7 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog)
     assert rows() == ROWS
 
 
-def test_a_statement_that_may_have_written_after_its_commit_is_not_repeated(rows, folder):
+def test_a_statement_that_was_interrupted_after_its_commit_is_not_repeated(rows, folder):
     """Spark calls it cancelled, and the table has its rows."""
     made(folder, INSERT).execute(context(folder, 1))
     left = REMOTE_OPERATION.decode(record_of(folder))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import socket
 import struct
-import termios
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -13,6 +11,7 @@ import pytest
 
 from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
 
+fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only on Linux")
 LONG = "a" * 9_000
 
@@ -68,3 +67,14 @@ def test_it_holds_for_every_thread_and_after_an_interrupted_call(spark):
         found = [reads_by(), threads.submit(reads_by).result()]
     client.get_thread_connection().close()
     assert [*found, reads_by()] == ["_Acknowledged"] * 3
+
+
+def test_a_connection_without_the_option_is_read_all_the_same():
+    here, jvm = socket.socketpair()  # of Unix, which has no TCP
+    client = SimpleNamespace(socket=here, stream=here.makefile("rb"))
+    client.get_thread_connection = lambda: client
+    gateway = SimpleNamespace(_gateway_client=client)
+    get_answers_at_once(SimpleNamespace(sparkContext=SimpleNamespace(_gateway=gateway)))
+    with here, jvm, client.stream:
+        jvm.sendall(b"answer\n")
+        assert client.stream.readline() == b"answer\n"

@@ -16,7 +16,7 @@
   metastore is AWS Glue.
 - While a statement runs: ``progress`` logs stages, ``interrupted_calls`` ends calls of the JVM,
   ``prompt_answers`` gets long answers without a pause, ``threads`` runs calls side by side,
-  ``driver_memory`` measures. ``physical_operators`` reads
-  plans, ``statement_errors`` tells which errors a retry would repeat.
+  ``driver_memory`` measures. ``physical_operators`` reads plans, ``statement_errors`` tells which
+  errors a retry would repeat.
 - Only ``spark_compat`` handles the differences between versions of Spark.
 """

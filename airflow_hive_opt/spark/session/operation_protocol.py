@@ -24,8 +24,7 @@ CUT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
 
-CANCELED = "OPERATION_CANCELED"
-"""The condition of an operation that was interrupted."""
+_CANCELED = "OPERATION_CANCELED"  # of an operation that was interrupted
 
 ORPHANED = "OPERATION_ORPHANED"
 """The condition of an operation that the server has dropped.
@@ -38,12 +37,13 @@ UNCLEAR = "UNCLEAR_ERROR"
 """Stands for the condition of an operation with an error that may have come after its commit.
 
 This is an error that is not one of Spark's classes: the server stops, or the metastore, the catalog
-or the storage does not answer. So is one that the server does not tell any more.
+or the storage does not answer. It also stands for an interrupt or an error that the server does
+not tell any more.
 """
 
 _AFTER_COMMIT = "DELTA_POST_COMMIT_HOOK_FAILED"
 
-MAY_HAVE_WRITTEN = (CANCELED, ORPHANED, UNCLEAR, _AFTER_COMMIT)
+MAY_HAVE_WRITTEN = (_CANCELED, ORPHANED, UNCLEAR, _AFTER_COMMIT)
 """The conditions of an operation that runs no more, but may have written."""
 
 # The words of Spark 4.0 and 4.1, whose error has no condition.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def get_answers_at_once(session: SparkSession) -> None:
-    """From now on, what the JVM sends to this process is acknowledged at once.
+    """From now on, what the JVM sends over this thread's connection is acknowledged at once.
 
-    It holds for all sessions of this process's Spark, and may be called for each of them.
+    So is what it sends over all connections that are made later, of any thread and any session of
+    this process's Spark. It may be called for each session.
     """
     client: Any = session.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
     if not hasattr(socket, "TCP_QUICKACK") or not hasattr(client, "get_thread_connection"):
-        return  # only Linux has it; without threads of their own, there are many connections
+        return  # only Linux has the option, and only Py4J's usual client a connection a thread
 
     def set_thread_connection(connection: Any) -> None:
         _acknowledge(connection)
@@ -49,8 +51,9 @@ class _Acknowledged(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         count = self._raw.readinto(buffer)
-        # Linux forgets it with the next packet
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        with suppress(OSError):  # what has been read counts
+            # Linux forgets it with the next packet
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return count
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.spark.map_join import branch as branches
+from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.group_filter import GROUP_FILTER
 from tests.lakes.iceberg.changed_tables import (
     DAYS,
@@ -81,19 +82,23 @@ def test_changes_write_what_plain_spark_writes(session, tmp_path, root, mode):
 
 
 # Whether the condition is true for every row of the target with one of the keys.
-ONE_COMPARISON = {
+MATCH_EVERY_KEY = {
     "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id WHEN MATCHED THEN DELETE": True,
     "DELETE FROM {t} WHERE (id IN (SELECT id FROM lake.kim.changed))": True,
     "UPDATE {t} SET v = 5 WHERE id IN (SELECT id FROM lake.kim.changed)": True,
     "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id AND t.v = 1 "
     "WHEN MATCHED THEN DELETE": False,
     "DELETE FROM {t} WHERE id IN (SELECT id FROM lake.kim.changed) AND v = 1": False,
+    # Conditions that are no part of the key query.
+    "DELETE FROM {t} t WHERE t.id IN (SELECT c.id FROM lake.kim.changed c WHERE c.v < t.v)": False,
+    "DELETE FROM {t} WHERE id IN (SELECT id FROM lake.kim.changed c "
+    "WHERE c.v > 70 + 0 * year(current_date()))": False,
 }
 
 
 @pytest.mark.parametrize("added", ["no file", "an indexed file", "a file"])
 def test_spark_searches_for_files_unless_the_index_has_found_them(session, tmp_path, root, added):
-    for sql, is_one in ONE_COMPARISON.items():
+    for sql, matches in MATCH_EVERY_KEY.items():
         table = fresh(session, root)
         for name in ("ours", "plain") if added != "no file" else ():
             day = "DATE'2024-01-05'"  # a file without keys, beside one with keys
@@ -107,12 +112,31 @@ def test_spark_searches_for_files_unless_the_index_has_found_them(session, tmp_p
         (planned,) = found.report.descriptor.planned_files
         scans = 2 if sql.startswith("UPDATE") else 1  # of the rows that change, and of the others
         read = found.files(table)
-        if is_one and added == "no file":
+        if matches and added == "no file":
             assert read == scans * planned.files, found.statement
         else:
             assert read > scans * planned.files, found.statement
         assert rewritten(session, "ours") == rewritten(session, "plain")
         assert session.conf.get(GROUP_FILTER) == "true"
+
+
+def test_the_text_after_the_one_on_the_branch_has_spark_search_again(
+    session, other_writer, tmp_path, root, monkeypatch
+):
+    fresh(session, root)
+    row = "VALUES (6000, DATE'2028-01-01', 0)"
+    at(monkeypatch, "publish", lambda: other_writer.sql(f"INSERT INTO same.kim.ours {row}"))
+    searches = []
+    plan = Command.plan
+
+    def noting(self):
+        searches.append(("branch_hive_opt" in self.text, session.conf.get(GROUP_FILTER)))
+        plan(self)
+
+    monkeypatch.setattr(Command, "plan", noting)
+    found = run(session, of("ours", MERGE), tmp_path, index_path=str(root))
+    assert use_of(found).code == "NOT_PUBLISHED"
+    assert searches == [(True, "false"), (False, "true")]
 
 
 def rewritten(session, name: str) -> list[tuple]:
