@@ -8,7 +8,9 @@ Noticed = tuple[WrongEdit, tuple[str, ...]]
 _LOCAL, _INDEXED = "spark/local_task", "restriction/indexed.py"
 _FILES, _TIMES = f"{_LOCAL}/indexed_files.py", f"{_LOCAL}/partition_values.py"
 _SNAPSHOTS, _BRANCH = f"{_LOCAL}/fixed_snapshots.py", "spark/map_join/branch.py"
+_SEARCH = "spark/map_join/group_filter.py"
 _READS, _CHANGES = "test_key_index_reads.py", "test_key_index_changes.py"
+_SEARCHES = f"{_CHANGES}::test_spark_searches_for_files_unless_the_index_has_found_them"
 _TABLES, _GATES = "test_narrowed_tables.py", "test_narrowed_tables_and_gates.py"
 
 
@@ -112,6 +114,27 @@ ON_SPARK: tuple[Noticed, ...] = (
         "return Indexed((*conditions, *guards), _told(uses), (), is_close)",
         "the statement reads the snapshot of the lookup",
         _READS,
+    ),
+    _edit(
+        _SEARCH,
+        "planned == [uses[0].files] and matches_every_key",
+        "matches_every_key",
+        "a file of the partitions that holds no key is not rewritten",
+        f"{_SEARCHES}[an indexed file]",
+    ),
+    _edit(
+        _SEARCH,
+        "uses[0].code != IndexCode.USED or uses[0].unknown",
+        "uses[0].code != IndexCode.USED",
+        "a file that the index does not cover may hold no key",
+        f"{_SEARCHES}[a file]",
+    ),
+    _edit(
+        "pruning/row_level.py",
+        'and _selects_all(found.args.get("query"))',
+        'and found.args.get("query") is not None',
+        "a subquery's condition may be no part of the key query",
+        f"{_SEARCHES}[no file]",
     ),
     _edit(
         _TIMES,
