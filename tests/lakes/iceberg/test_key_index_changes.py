@@ -81,9 +81,10 @@ def test_changes_write_what_plain_spark_writes(session, tmp_path, root, mode):
             assert rows_of(session, made.format("ours")) == rows_of(session, made.format("plain"))
 
 
+MERGE_ALL = "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id WHEN MATCHED THEN DELETE"
 # Whether the condition is true for every row of the target with one of the keys.
 MATCH_EVERY_KEY = {
-    "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id WHEN MATCHED THEN DELETE": True,
+    MERGE_ALL: True,
     "DELETE FROM {t} WHERE (id IN (SELECT id FROM lake.kim.changed))": True,
     "UPDATE {t} SET v = 5 WHERE id IN (SELECT id FROM lake.kim.changed)": True,
     "MERGE INTO {t} t USING lake.kim.changed c ON t.id = c.id AND t.v = 1 "
@@ -98,7 +99,8 @@ MATCH_EVERY_KEY = {
 
 @pytest.mark.parametrize("added", ["no file", "an indexed file", "a file"])
 def test_spark_searches_for_files_unless_the_index_has_found_them(session, tmp_path, root, added):
-    for sql, matches in MATCH_EVERY_KEY.items():
+    chosen = MATCH_EVERY_KEY if added == "no file" else [MERGE_ALL]
+    for sql in chosen:
         table = fresh(session, root)
         for name in ("ours", "plain") if added != "no file" else ():
             day = "DATE'2024-01-05'"  # a file without keys, beside one with keys
@@ -110,12 +112,13 @@ def test_spark_searches_for_files_unless_the_index_has_found_them(session, tmp_p
         assert use_of(found).code == "USED"
         assert content(session, "ours") == content(session, "plain")
         (planned,) = found.report.descriptor.planned_files
-        scans = 2 if sql.startswith("UPDATE") else 1  # of the rows that change, and of the others
-        read = found.files(table)
-        if matches and added == "no file":
-            assert read == scans * planned.files, found.statement
-        else:
-            assert read > scans * planned.files, found.statement
+        if session.version >= "4" or sql.startswith("MERGE"):  # Spark 3.5 tells no reads of others
+            read = found.files(table)
+            scans = 2 if sql.startswith("UPDATE") else 1  # of the rows that change, and of others
+            if MATCH_EVERY_KEY[sql] and added == "no file":
+                assert read == scans * planned.files, found.statement
+            else:
+                assert read > scans * planned.files, found.statement
         assert rewritten(session, "ours") == rewritten(session, "plain")
         assert session.conf.get(GROUP_FILTER) == "true"
 
