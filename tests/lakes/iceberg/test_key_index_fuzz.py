@@ -190,7 +190,11 @@ class Tables:
     def _add_files(self) -> None:
         """Adds files without field IDs, whose columns the table's name mapping finds."""
         rows = ", ".join(self._row() for _ in range(self._rng.randint(1, 8)))
-        columns = "CAST(id AS bigint) AS id, code, at, v, day, part, ts"
+        # A column with NULL alone has no type, and Iceberg can't read such a file.
+        columns = ", ".join(
+            f"CAST({name} AS {type_}) AS {name}"
+            for name, type_ in map(str.split, _COLUMNS.split(", "))
+        )
         frame = self._session.sql(
             f"SELECT {columns}, CAST(id + 1 AS bigint) AS other_id FROM VALUES {rows} "
             "AS t(id, code, at, v, day, part, ts)"
