@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 
+from airflow_hive_opt.pruning.subqueries import plain_subquery, subquery_join
 from airflow_hive_opt.statement.parse import Span, name_span, span_of, tree_of
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
@@ -111,9 +112,12 @@ def matches_every_key(sql: str, column: str) -> bool:
     >>> ons = "t.k = c.k", "t.k = c.k AND t.v > 0"
     >>> [matches_every_key(merge.format(on), "k") for on in ons]
     [True, False]
+    >>> delete = "DELETE FROM t WHERE k IN ({})"
     >>> queries = "SELECT k FROM c", "SELECT k FROM c WHERE v > 0", "SELECT max(k) FROM c"
-    >>> [matches_every_key(f"DELETE FROM t WHERE k IN ({query})", "k") for query in queries]
+    >>> [matches_every_key(delete.format(query), "k") for query in queries]
     [True, False, False]
+    >>> matches_every_key(delete.format("SELECT /*+ BROADCAST(c) */ k AS other FROM c"), "k")
+    True
     """
     tree = tree_of(sql)
     if not isinstance(tree, (exp.Merge, exp.Update, exp.Delete)):
@@ -121,12 +125,12 @@ def matches_every_key(sql: str, column: str) -> bool:
     condition = _condition_of(tree)
     found = None if condition is None else condition.unnest()
     if isinstance(found, exp.In):
-        return _is_named(found.this, column) and _selects_all(found.args.get("query"))
-    sides = (found.left, found.right) if isinstance(found, exp.EQ) else ()
-    return (
-        isinstance(tree, exp.Merge)
-        and any(_is_named(side, column) for side in sides)
-        and all(isinstance(side, exp.Column) for side in sides)
+        return _is_named(found.this, column) and _selects_all(found)
+    if not isinstance(tree, exp.Merge) or not isinstance(found, exp.EQ):
+        return False
+    sides = (found.left, found.right)
+    return all(isinstance(side, exp.Column) for side in sides) and any(
+        _is_named(side, column) for side in sides
     )
 
 
@@ -134,18 +138,15 @@ def _is_named(found: exp.Expr, column: str) -> bool:
     return isinstance(found, exp.Column) and found.name.lower() == column
 
 
-def _selects_all(subquery: exp.Expr | None) -> bool:
-    """Whether a query reads one column of all rows of one table."""
-    query = subquery.unnest() if isinstance(subquery, exp.Subquery) else subquery
-    if not isinstance(query, exp.Select):
-        return False
-    parts = {name for name, value in query.args.items() if value}
-    from_ = query.args.get("from_")
+def _selects_all(condition: exp.In) -> bool:
+    """Whether IN has a query that reads one column of all rows of one table."""
+    join = subquery_join(condition)
+    plain = None if join is None else plain_subquery(join.query)
     return (
-        parts == {"expressions", "from_"}
-        and [type(each) for each in query.expressions] == [exp.Column]
-        and from_ is not None
-        and isinstance(from_.this, exp.Table)
+        plain is not None
+        and len(plain.columns) == 1
+        and plain.where is None
+        and isinstance(plain.factor, exp.Table)
     )
 
 

@@ -131,8 +131,8 @@ ON_SPARK: tuple[Noticed, ...] = (
     ),
     _edit(
         "pruning/row_level.py",
-        'and _selects_all(found.args.get("query"))',
-        'and found.args.get("query") is not None',
+        "and plain.where is None",
+        "",
         "a subquery's condition may be no part of the key query",
         f"{_SEARCHES}[no file]",
     ),

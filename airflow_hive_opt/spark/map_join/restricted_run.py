@@ -68,7 +68,7 @@ def run_restricted(
             job.show_rows,
             runs,
             {
-                each.text: settings_of(job.statement, each.descriptor) if each.on_branch else {}
+                each.text: settings_of(job.statement, each.descriptor)
                 for each in found
                 if each.descriptor.index_filters
             },
