@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from airflow_hive_opt.commands.arguments import FAILED, UsageError, add_verbose, pairs
 
@@ -127,9 +128,7 @@ def _list(options: argparse.Namespace) -> int:
     count = damaged = 0
     for folder in folders:
         try:
-            if not folder.name.isdecimal():
-                raise DescriptorError("the folder's name is no ID of a column")
-            index = read_index(root, folder.parent.name, int(folder.name))
+            index = read_index(root, folder.parent.name, unquote(folder.name))
         except DescriptorError as error:
             print(f"error: {folder}: {error}", file=sys.stderr)
             damaged += 1

@@ -54,7 +54,7 @@ class IcebergColumn:
         self._default = field.initial_default
         self.table_uuid = str(loaded.metadata.table_uuid)
         self.table = name
-        self.field_id = field.field_id
+        self.field_id = str(field.field_id)
         self.column = field.name
         self.type = _TYPES[str(field.field_type)]
         snapshot = loaded.current_snapshot()
@@ -146,7 +146,7 @@ class IcebergColumn:
         }
         if not ids:
             raise LeftOut("its columns have no field IDs of Iceberg")
-        found = [name for name, id_ in ids.items() if id_ == self.field_id]
+        found = [name for name, id_ in ids.items() if str(id_) == self.field_id]
         if len(found) > 1 or len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
             raise LeftOut("it has several columns of one name")
         if not found and self._default is not None:
@@ -183,7 +183,7 @@ class IcebergColumn:
             number
             for number, spec in self._loaded.specs().items()
             for field in spec.fields
-            if field.source_id == self.field_id and isinstance(field.transform, IdentityTransform)
+            if str(field.source_id) == self.field_id and isinstance(field.transform, IdentityTransform)
         }
 
         def listed(manifest: ManifestFile) -> list[DataFile]:

@@ -35,11 +35,16 @@ class DataFile:
 
 
 class IndexedColumn(Protocol):
-    """A column of a table at one snapshot."""
+    """A column of a table at one snapshot.
+
+    ``table_uuid`` and ``field_id`` stay the same if the table or the column gets another name. For
+    Delta, ``table_uuid`` is the table's ID, ``field_id`` the column's name in the data files, and
+    ``snapshot_id`` the version.
+    """
 
     table_uuid: str
     table: str
-    field_id: int
+    field_id: str
     column: str
     type: str
     snapshot_id: Optional[int]

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Optional
+from urllib.parse import quote, unquote
 
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, StoragePath
@@ -21,6 +22,7 @@ from airflow_hive_opt.key_index.part import MOST_BYTES, NAME, REBUILD, Part, Sea
 MANIFEST = "manifest.json"
 # A UUID is a part of a path, so nothing else may be in it.
 _UUID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_LONGEST = 200  # bytes of a folder's name
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class KeyIndex:
 
     table_uuid: str
     table: str
-    field_id: int
+    field_id: str
     column: str
     type: str
     parts: tuple[Part, ...]
@@ -71,22 +73,30 @@ class KeyIndex:
         return sum(part.pairs.size + part.paths.size for part in self.parts)
 
 
-def folder_of(root: StoragePath, table_uuid: str, field_id: int) -> StoragePath:
-    """The folder of an index; raises :class:`DescriptorError` for a UUID that is none."""
+def folder_of(root: StoragePath, table_uuid: str, field_id: str) -> StoragePath:
+    """The folder of an index; raises :class:`DescriptorError` for names that no folder can have."""
     if not _UUID.fullmatch(table_uuid):
         raise DescriptorError(f"{table_uuid[:50]!a} is no UUID of a table")
-    return root / table_uuid / str(field_id)
+    name = quote(field_id, safe="")
+    if not name.strip(".") or len(name) > _LONGEST:
+        raise DescriptorError(f"the column {field_id[:50]!a} can't have an index: rename it")
+    return root / table_uuid / name
+
+
+def field_ids_in(root: StoragePath, table_uuid: str) -> frozenset[str]:
+    """The columns of a table that may have an index; raises errors of the storage."""
+    try:
+        return frozenset(unquote(each.name) for each in (root / table_uuid).iterdir())
+    except FileNotFoundError:
+        return frozenset()
 
 
 def has_index(root: StoragePath, table_uuid: str) -> bool:
     """Whether a column of a table may have an index; raises errors of the storage."""
-    try:
-        return any(True for _ in (root / table_uuid).iterdir())
-    except FileNotFoundError:
-        return False
+    return bool(field_ids_in(root, table_uuid))
 
 
-def read_index(root: StoragePath, table_uuid: str, field_id: int) -> Optional[KeyIndex]:
+def read_index(root: StoragePath, table_uuid: str, field_id: str) -> Optional[KeyIndex]:
     """The index of a column, or ``None`` if there is none.
 
     :param root: the configured ``index_path``.
@@ -156,4 +166,4 @@ def _check_name(name: str) -> None:
         raise ValueError(f"a part is in the file {name[:50]!a}")
 
 
-_FORMAT = Format("key index", 2, KeyIndex, _check)
+_FORMAT = Format("key index", 3, KeyIndex, _check)

@@ -170,7 +170,7 @@ def test_a_renamed_column_keeps_its_index(root, table):
     table.append(orders(7).rename_columns(["number"]))
     assert built(root, table, "number").new_files == 1
     index = index_of(root, table, "number")
-    assert (index.column, index.field_id, index.files) == ("number", 1, 4)
+    assert (index.column, index.field_id, index.files) == ("number", "1", 4)
     assert len(found(root, table, [3], "number")) == 2
     assert len(found(root, table, [7], "number")) == 1
 

@@ -126,7 +126,7 @@ def test_the_index_of_another_table_is_refused(root, table, folder, catalog):
 @pytest.mark.parametrize("uuid", ["../..", "", "a/b", "x" * 65])
 def test_an_odd_uuid_is_refused(root, uuid):
     with pytest.raises(DescriptorError, match="is no UUID"):
-        read_index(root, uuid, 1)
+        read_index(root, uuid, "1")
 
 
 def test_a_part_that_names_a_file_that_it_does_not_list_is_refused(root, table, folder):

@@ -26,7 +26,7 @@ def root(tmp_path):
 
 def written(root, type_, *parts):
     """An index whose parts have the given pairs of a key and a file's position, and paths."""
-    folder = folder_of(root, UUID, 3)
+    folder = folder_of(root, UUID, "3")
     arrow = {"bigint": pa.int64(), "string": pa.large_binary(), "date": pa.date32()}[type_]
     made = tuple(
         write_part(
@@ -37,9 +37,9 @@ def written(root, type_, *parts):
         )
         for pairs, paths in parts
     )
-    index = KeyIndex(UUID, "dw.orders", 3, "order_id", type_, made)
+    index = KeyIndex(UUID, "dw.orders", "3", "order_id", type_, made)
     write_index(root, index)
-    found = read_index(root, UUID, 3)
+    found = read_index(root, UUID, "3")
     assert found == index
     return found
 
@@ -89,8 +89,8 @@ def test_few_keys_are_searched_and_many_are_compared(root, type_, key_of, wanted
 def test_only_groups_of_rows_with_a_key_between_their_ends_are_read(root, monkeypatch):
     count = 1_500_000
     keys, files = pa.array(range(0, 2 * count, 2)), pa.array([0] * count, pa.uint32())
-    part = write_part(folder_of(root, UUID, 3), keys, files, ["a"])
-    index = KeyIndex(UUID, "dw.orders", 3, "order_id", "bigint", (part,))
+    part = write_part(folder_of(root, UUID, "3"), keys, files, ["a"])
+    index = KeyIndex(UUID, "dw.orders", "3", "order_id", "bigint", (part,))
     read = []
     of_pyarrow = pa.parquet.ParquetFile.read_row_group
 

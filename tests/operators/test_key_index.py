@@ -173,7 +173,7 @@ def test_a_layout_that_no_statement_can_use_is_a_warning(
     columns = ("order_id", LongType()), ("name", StringType()), ("day", DateType())
     times = ("at", TimestamptzType()), ("local", TimestampType())
     fields = [NestedField(at, *each) for at, each in enumerate((*columns, *times), 1)]
-    number = next(field.field_id for field in fields if field.name == source)
+    number = next(str(field.field_id) for field in fields if field.name == source)
     spec = PartitionSpec(PartitionField(number, 1000, transform, "part"))
     table.catalog.create_table("dw.other", Schema(*fields), partition_spec=spec)
     executed("lake.dw.other", catalog_conn_id="lake")
