@@ -4,7 +4,7 @@
 - ``keys``: the types that keys can have, and their values in Arrow.
 - ``lookup``: the data files that hold some keys.
 - ``building`` brings an index up to date with its table: ``indexed_column`` is what it asks of the
-  table, and ``iceberg`` answers that for Iceberg tables.
+  table, and ``iceberg`` answers that for Iceberg tables. ``parquet_keys`` reads a data file.
 - ``batch`` makes parts of keys, ``stored_parts`` looks after the files of parts, and ``tidying``
   merges parts.
 - ``checker`` proves that an index loses nothing, by code of its own.

@@ -18,8 +18,7 @@ from airflow_hive_opt.key_index.indexed_column import (
     NotIndexable,
     in_words,
 )
-from airflow_hive_opt.key_index.keys import arrow_type
-from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.key_index.parquet_keys import keys_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 _TYPES = {"int": "int", "long": "bigint", "date": "date", "string": "string"}
 _FIELD_ID = b"PARQUET:field_id"
 _THREADS = 8
-_ROWS_AT_ONCE = 128 * 1024
 
 
 class IcebergColumn:
@@ -117,21 +115,8 @@ class IcebergColumn:
 
     def keys_of(self, path: str) -> pa.Array:
         """See ``IndexedColumn``."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         with self._loaded.io.new_input(path).open() as source:
-            file = pq.ParquetFile(source, pre_buffer=True)
-            name = self._name_in(file)
-            if name is None:
-                return pa.array([], arrow_type(self.type))
-            found = pa.array([], arrow_type(self.type))
-            more: list[pa.Array] = []
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name], use_threads=False):
-                more.append(_converted(batch.column(name), self.type))
-                if sum(map(len, more)) > len(found):  # so each key is compared a few times at most
-                    found, more = _distinct([found, *more]), []
-            return _distinct([found, *more])
+            return keys_in(source, self.type, self._name_in)
 
     def _name_in(self, file: pq.ParquetFile) -> Optional[str]:
         """The column's name in a file; ``None`` if all its values are NULL.
@@ -183,7 +168,8 @@ class IcebergColumn:
             number
             for number, spec in self._loaded.specs().items()
             for field in spec.fields
-            if str(field.source_id) == self.field_id and isinstance(field.transform, IdentityTransform)
+            if str(field.source_id) == self.field_id
+            and isinstance(field.transform, IdentityTransform)
         }
 
         def listed(manifest: ManifestFile) -> list[DataFile]:
@@ -228,27 +214,3 @@ def _field(loaded: Table, name: str, column: str) -> NestedField:
     if "table_uuid" not in loaded.metadata.model_fields_set:
         raise NotIndexable(f"{name} has no UUID: write to it with a newer version of Iceberg")
     return field
-
-
-def _converted(values: pa.Array, type_: str) -> pa.Array:
-    """The values as keys; raises :class:`LeftOut` if a file has the column in another type."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    is_of = {
-        "integer": pa.types.is_signed_integer,
-        "date": pa.types.is_date32,
-        "string": lambda each: (
-            pa.types.is_string(each) or pa.types.is_large_string(each) or pa.types.is_binary(each)
-        ),
-    }[family(type_) or ""]
-    if not is_of(values.type):
-        raise LeftOut(f"its column has the type {values.type}, not {type_}")
-    return values.cast(arrow_type(type_))
-
-
-def _distinct(arrays: list[pa.Array]) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.chunked_array(arrays).unique().drop_null()

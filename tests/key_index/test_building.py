@@ -18,7 +18,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField
 from upath import UPath
 
 from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.key_index import batch, building, iceberg, manifest, tidying
+from airflow_hive_opt.key_index import batch, building, manifest, parquet_keys, tidying
 from airflow_hive_opt.key_index.indexed_column import IndexingError
 from tests.key_index.tables import (
     built,
@@ -203,7 +203,7 @@ def test_a_promoted_type_keeps_its_index(root, catalog):
 
 
 def test_a_file_is_read_in_pieces(root, catalog, monkeypatch):
-    monkeypatch.setattr(iceberg, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(parquet_keys, "_ROWS_AT_ONCE", 3)
     table = catalog.create_table("dw.long", orders(1).schema)
     table.append(orders(1, 2, 3, 3, 4, 1, 5, None, 6, 7))
     assert built(root, table).new_keys == 7

@@ -191,7 +191,7 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "iceberg.py",
-        "found = [name for name, id_ in ids.items() if id_ == self.field_id]",
+        "found = [name for name, id_ in ids.items() if str(id_) == self.field_id]",
         "found = [name for name in ids if name == self.column]",
         "a column has a field ID, and any name",
         "test_building.py",
@@ -211,14 +211,14 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
         "test_building.py",
     ),
     _edit(
-        "iceberg.py",
+        "parquet_keys.py",
         "if not is_of(values.type):",
         "if values.type is None:",
         "a file with another type has other values",
         "test_left_out.py",
     ),
     _edit(
-        "iceberg.py",
+        "parquet_keys.py",
         "return _distinct([found, *more])",
         "return found",
         "the last rows of a file have keys too",
