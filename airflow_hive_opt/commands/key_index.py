@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -12,6 +13,9 @@ from airflow_hive_opt.commands.arguments import FAILED, UsageError, add_verbose,
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+    from upath import UPath
+
+    from airflow_hive_opt.key_index.indexed_column import IndexedColumn
 
 
 def add(commands: Any) -> None:
@@ -38,7 +42,9 @@ def add(commands: Any) -> None:
 
 def _add_table(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "table", help="its name on Spark, with the catalog's, or its folder in a Hadoop catalog"
+        "table",
+        help="an Iceberg table's name on Spark, with the catalog's, or the folder of a Delta table "
+        "or of a table in Iceberg's Hadoop catalog",
     )
     command.add_argument("column", help="the key column")
     _add_index_path(command)
@@ -64,12 +70,10 @@ def _build(options: argparse.Namespace) -> int:
 
     from airflow_hive_opt.documents.storage import DescriptorError
     from airflow_hive_opt.key_index.building import build
-    from airflow_hive_opt.key_index.iceberg import IcebergColumn
     from airflow_hive_opt.key_index.indexed_column import IndexingError, NotIndexable
 
-    table = _table(options)
     try:
-        column = IcebergColumn(table, options.table, options.column)
+        column = _column(options)
         built = build(UPath(options.index_path), column, options.rebuild)
     except NotIndexable as error:
         raise UsageError(str(error)) from error
@@ -92,7 +96,7 @@ def _check(options: argparse.Namespace) -> int:
         problems_of_index,
     )
 
-    table = _table(options)
+    table = _iceberg_table(options)
     try:
         problems = problems_of_index(table, options.column, UPath(options.index_path))
         if options.descriptor is not None:
@@ -142,23 +146,57 @@ def _list(options: argparse.Namespace) -> int:
     return FAILED if damaged else 0
 
 
-def _table(options: argparse.Namespace) -> Table:
+def _column(options: argparse.Namespace) -> IndexedColumn:
+    """The column to index; raises :class:`UsageError`, and ``IndexingError``."""
+    folder = _delta_folder(options.table)
+    if folder is not None:
+        from airflow_hive_opt.key_index.delta import DeltaColumn
+        from airflow_hive_opt.key_index.delta_log import read_log
+
+        return DeltaColumn(read_log(options.table, folder), options.table, options.column)
+    from airflow_hive_opt.key_index.iceberg import IcebergColumn
+
+    return IcebergColumn(_iceberg_table(options), options.table, options.column)
+
+
+def _delta_folder(table: str) -> UPath | None:
+    """The folder of a Delta table; ``None`` for an Iceberg table. Raises :class:`UsageError`."""
+    from upath import UPath
+
+    from airflow_hive_opt.documents.storage import fsspec_uri
+    from airflow_hive_opt.key_index.delta_log import folder_in, is_table
+
+    try:
+        folder = UPath(fsspec_uri(folder_in(table))) if folder_in(table) else None
+        is_delta = folder is not None and is_table(folder)
+    except Exception as error:  # of the storage
+        raise UsageError(f"can't look into {table}: {error}") from error
+    if is_delta and find_spec("deltalake") is None:
+        raise UsageError(
+            f"{table} is a Delta table, and deltalake is not installed: "
+            "pip install 'airflow-hive-opt[delta]'"
+        )
+    return folder if is_delta else None
+
+
+def _iceberg_table(options: argparse.Namespace) -> Table:
     """The table at its current snapshot; raises :class:`UsageError`."""
     from upath import UPath
 
     from airflow_hive_opt.documents.storage import fsspec_uri
+    from airflow_hive_opt.key_index.delta_log import folder_in
     from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
     from airflow_hive_opt.metastores.lakes import CatalogError
     from airflow_hive_opt.worker.unanswered import Unanswered
 
     properties = pairs(options.property)
+    folder = folder_in(options.table)
     try:
         client = IcebergTables(properties)
-        if "/" not in options.table:
+        if not folder:
             return client.load(options.table)
         from airflow_hive_opt.worker.lakes import iceberg
 
-        folder = options.table.rstrip("/")
         found = iceberg.in_folder(options.table, folder, lambda uri: UPath(fsspec_uri(uri)))
         return found.loaded
     except (CatalogError, Unanswered) as error:

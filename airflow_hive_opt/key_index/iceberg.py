@@ -60,7 +60,7 @@ class IcebergColumn:
 
     @property
     def why_unused(self) -> str:
-        """Why no statement can use the index yet; empty if one can."""
+        """See ``IndexedColumn``."""
         specs = self._loaded.specs().values()
         fields = self._loaded.spec().fields
         if any(

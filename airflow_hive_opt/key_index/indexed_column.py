@@ -49,6 +49,10 @@ class IndexedColumn(Protocol):
     type: str
     snapshot_id: Optional[int]
 
+    @property
+    def why_unused(self) -> str:
+        """Why no statement can use the index yet; empty if one can."""
+
     def files(self, since: Optional[int]) -> Sequence[DataFile]:
         """The data files of the snapshot, at least those that the snapshot ``since`` lacked."""
 

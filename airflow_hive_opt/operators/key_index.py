@@ -10,7 +10,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     BaseOperator,
 )
-from airflow_hive_opt.provider.key_indexes import iceberg_table, index_folder
+from airflow_hive_opt.provider.key_indexes import column_to_index, index_folder
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _TEXTS = ("table", "column", "catalog_conn_id", "metastore_conn_id", "storage_co
 
 
 class KeyIndexOperator(BaseOperator):
-    """Indexes a column of an Iceberg table: which data files hold a key.
+    """Indexes a column of an Iceberg or Delta table: which data files hold a key.
 
     Later statements with keys of this column read only the partitions of these files, also if the
     table is partitioned by other columns. The operator reads the column in the data files that the
@@ -33,11 +33,13 @@ class KeyIndexOperator(BaseOperator):
     ``bytes_per_key`` are those of the whole index, ``seconds`` is the time of the run. A key counts
     once for each data file that holds it.
 
-    :param table: the table's name as on Spark: ``catalog.database.table``, or ``database.table`` in
-        a metastore. Or the folder or URI of a table of a Hadoop catalog. (templated)
+    :param table: the table's name as on Spark: ``catalog.database.table`` of an Iceberg catalog, or
+        ``database.table`` in a metastore. Or the folder or URI of a Delta table, also written as on
+        Spark (``delta.`s3://lake/orders```), or of a table of Iceberg's Hadoop catalog. A folder
+        with a ``_delta_log`` is a Delta table. (templated)
     :param column: the column: a whole number, string or date. (templated)
-    :param catalog_conn_id: the ``iceberg`` connection of the table's catalog. Default: none; then
-        the table is in a metastore. (templated)
+    :param catalog_conn_id: the ``iceberg`` connection of the table's catalog, for Iceberg tables
+        alone. Default: none; then the table is in a metastore or a folder. (templated)
     :param metastore_conn_id: the ``hive_metastore`` connection of the table's metastore, or an
         ``aws`` connection for AWS Glue. Default: ``metastore_default``. (templated)
     :param storage_conn_id: the connection to the storage of the table's files. Default: none; then
@@ -71,17 +73,14 @@ class KeyIndexOperator(BaseOperator):
         """Builds the index and returns the summary for XCom."""
         self._check()
         folder = index_folder()
-        loaded = iceberg_table(
-            self.table, self.catalog_conn_id, self.metastore_conn_id, self.storage_conn_id
-        )
-        # late: they load PyArrow and PyIceberg
+        # late: they load much
         from airflow_hive_opt.documents.storage import DescriptorError
         from airflow_hive_opt.key_index.building import build
-        from airflow_hive_opt.key_index.iceberg import IcebergColumn
         from airflow_hive_opt.key_index.indexed_column import IndexingError, NotIndexable
 
+        of = self.catalog_conn_id, self.metastore_conn_id, self.storage_conn_id
         try:
-            column = IcebergColumn(loaded, self.table, self.column)
+            column = column_to_index(self.table, self.column, *of)
             built = build(folder, column, str(self.rebuild).lower() == "true")
         except NotIndexable as error:
             raise without_stack(AirflowFailException(str(error))) from None

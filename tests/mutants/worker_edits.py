@@ -216,12 +216,6 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/lakes/delta.py",
-        "    if not commits or commits != list(range(commits[0], commits[-1] + 1)):",
-        "    if not commits:",
-        "a commit that is missing may have added files",
-    ),
-    WrongEdit(
-        "worker/lakes/delta.py",
         '    if configuration.get("delta.columnMapping.mode", "none") != "none":',
         "    if False:",
         "the files have other names of columns, so that all values would be NULL",

@@ -1,8 +1,4 @@
-"""Delta tables: the log is read with deltalake, and the files as those of any Parquet table.
-
-The log is copied first. So the connection's own file system reads it, and nothing is added to the
-copy between two reads.
-"""
+"""Delta tables: the log is read with deltalake, and the files as those of any Parquet table."""
 
 from __future__ import annotations
 
@@ -10,13 +6,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from airflow_hive_opt.documents.key_set import digest_of
 from airflow_hive_opt.documents.small_tables import digest_of_files
+from airflow_hive_opt.key_index.delta_log import LOG, IncompleteLogError, opened
 from airflow_hive_opt.metastores.hive_tables import normal
 from airflow_hive_opt.metastores.spark_properties import columns_in
 from airflow_hive_opt.metastores.storage import Storage
@@ -28,9 +23,10 @@ from airflow_hive_opt.worker.lakes.lake_table import LakeRows, LakeState
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable as DeltaLake
+
     from airflow_hive_opt.documents.storage import StoragePath
 
-LOG = "_delta_log"
 # Features of the table's protocol that change nothing, or that show in what is checked below.
 _UNDERSTOOD = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"})
 _OF_LOG = re.compile(r"\d{20}\.(?:json|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)|_last_checkpoint")
@@ -90,16 +86,16 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
     folder = open_path(log)
     entries = listed_files(folder)
     try:
-        with TemporaryDirectory() as copy:
-            _copy([file for file in entries if _OF_LOG.fullmatch(file.name)], Path(copy) / LOG)
-            found = _described(copy)
-    except Unanswered as why:
+        files = {file.name: file.path for file in entries if _OF_LOG.fullmatch(file.name)}
+        with opened(folder.fs, files) as read:
+            found = _described(read)
+    except (Unanswered, IncompleteLogError) as why:
         raise Unanswered(f"{name}: {why}") from why
     except Exception as error:  # of drivers, of deltalake
         raise Unanswered(f"can't read the log of {name}: {error}") from error
     digest = digest_of_files((file.name, file.size, file.changed) for file in entries)
     root: Any = open_path(location)
-    files = tuple(
+    data_files = tuple(
         (DataFile(root.fs, f"{root.path.rstrip('/')}/{path}", size, 0), values)
         for path, size, values in found.files
     )
@@ -108,7 +104,7 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
         location,
         found.columns,
         found.partitioned_by,
-        files,
+        data_files,
         (log, digest),
         found.uuid,
         open_path,
@@ -125,22 +121,10 @@ class _Log:
     uuid: str
 
 
-def _copy(files: Sequence[DataFile], folder: Path) -> None:
-    """Copies the files of a log, of which none may be missing."""
-    folder.mkdir()
-    commits = sorted(int(each.name[:20]) for each in files if each.name.endswith(".json"))
-    if not commits or commits != list(range(commits[0], commits[-1] + 1)):
-        raise Unanswered("the table's log is empty or has gaps")
-    for file in files:
-        file.file_system.get_file(file.path, str(folder / file.name))
-
-
-def _described(folder: str) -> _Log:
-    """The current version of the table in a folder; raises ``Unanswered``."""
-    import deltalake
+def _described(table: DeltaLake) -> _Log:
+    """The table as ``deltalake`` has opened it; raises ``Unanswered``."""
     import pyarrow as pa
 
-    table = deltalake.DeltaTable(folder)
     _check(table)
     schema = table.schema().to_json()
     if "parquet.field.id" in schema:
@@ -163,7 +147,7 @@ def _described(folder: str) -> _Log:
     return _Log(columns, tuple(name.lower() for name in partitioned_by), files, table_id)
 
 
-def _check(table: Any) -> None:
+def _check(table: DeltaLake) -> None:
     """Raises ``Unanswered`` if the files have other rows or columns than the table."""
     unknown = set(table.protocol().reader_features or ()) - _UNDERSTOOD
     if unknown:
@@ -179,10 +163,10 @@ def _check(table: Any) -> None:
         raise Unanswered("the table has deletion vectors")
 
 
-def _has_vectors(table: Any) -> bool:
+def _has_vectors(table: DeltaLake) -> bool:
     """Whether rows of its files are deleted. A vector's own file is not in the copy of the log."""
     try:
-        return any(len(batch) for batch in table.deletion_vectors())
+        return any(batch.num_rows for batch in table.deletion_vectors())
     except Exception:  # noqa: BLE001 - it is not read
         return True
 

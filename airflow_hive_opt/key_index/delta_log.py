@@ -1,0 +1,207 @@
+"""The log of a Delta table, read with deltalake from a copy of the files that it needs.
+
+The copy is made by the file system that the caller has opened. So the table's own connection reads
+the log, and nothing is added to it between two reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Optional
+
+from airflow_hive_opt.key_index.indexed_column import IndexingError, NotIndexable, in_words
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+    from airflow_hive_opt.documents.storage import StoragePath
+
+LOG = "_delta_log"
+_SIDECARS = "_sidecars"
+_THREADS = 8
+_COMMIT = re.compile(r"(\d{20})\.json")
+_BY_PATH = re.compile(r"delta\.`([^`]+)`", re.I)
+# A checkpoint is one file, by its version or with an ID of its own, or a number of parts.
+_CHECKPOINT = re.compile(
+    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.[0-9a-f-]{36}\.(?:json|parquet)|\.parquet)"
+)
+# Words of deltalake's errors for tables that it can't read, however often it tries.
+_NEVER = ("catalog-managed", "is not supported")
+
+
+class IncompleteLogError(Exception):
+    """Files of a log are missing."""
+
+
+@dataclass(frozen=True)
+class DeltaLog:
+    """The current version of a table.
+
+    ``folder`` is the table's in ``file_system``. ``schema`` is Spark's JSON. ``files`` are the data
+    files: their paths as the log writes them, and their numbers of rows, or their bytes if these
+    are not known.
+    """
+
+    file_system: Any
+    folder: str
+    table_id: str
+    version: int
+    reader: tuple[int, frozenset[str]]
+    configuration: Mapping[str, str]
+    schema: str
+    partition_columns: tuple[str, ...]
+    files: tuple[tuple[str, int], ...]
+
+    def paths_since(self, since: Optional[int]) -> Optional[set[str]]:
+        """The paths of all actions on files after a version; ``None`` if a commit is missing.
+
+        ``since`` is ``None`` for all commits that the log still has. Raises errors of the storage.
+        """
+        listed = _listed(self.file_system, f"{self.folder}/{LOG}")
+        commits = {int(each[:20]): listed[each] for each in listed if _COMMIT.fullmatch(each)}
+        wanted: Collection[int] = commits
+        if since is not None:
+            wanted = range(since + 1, self.version + 1)
+            if since > self.version or not commits.keys() >= set(wanted):
+                return None
+        with ThreadPoolExecutor(_THREADS, "log") as threads:
+            texts = threads.map(lambda at: self.file_system.cat_file(commits[at]), wanted)
+            return {path for text in texts for path in _paths(text)}
+
+
+@contextmanager
+def opened(file_system: Any, files: Mapping[str, str]) -> Iterator[DeltaTable]:
+    """The table whose log has these files alone, as long as the block lasts.
+
+    :param files: the files' paths in ``file_system``, by their places in the folder of the log.
+
+    Raises :class:`IncompleteLogError`, and errors of the storage and of ``deltalake``.
+    """
+    import deltalake
+
+    commits = sorted(int(name[:20]) for name in files if _COMMIT.fullmatch(name))
+    if not commits or commits != list(range(commits[0], commits[-1] + 1)):
+        raise IncompleteLogError("the table's log is empty or has gaps")
+
+    def copy(place: str) -> None:
+        file_system.get_file(files[place], str(folder / place))
+
+    with TemporaryDirectory() as table, ThreadPoolExecutor(_THREADS, "log") as threads:
+        folder = Path(table, LOG)
+        for place in files:
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        list(threads.map(copy, files))
+        yield deltalake.DeltaTable(table)
+
+
+def folder_in(table: str) -> str:
+    """The folder or URI that a table is called by; empty for a name.
+
+    >>> folder_in("/w/t/"), folder_in("delta.`s3://lake/t`"), folder_in("dw.t")
+    ('/w/t', 's3://lake/t', '')
+    """
+    found = _BY_PATH.fullmatch(table)
+    path = found[1] if found else table
+    return path.rstrip("/") if "/" in path else ""
+
+
+def is_table(folder: StoragePath) -> bool:
+    """Whether a folder is that of a Delta table; raises errors of the storage."""
+    file_system: Any = folder.fs
+    return bool(file_system.exists(f"{folder.path.rstrip('/')}/{LOG}"))
+
+
+def read_log(name: str, folder: StoragePath) -> DeltaLog:
+    """The table in a folder, at its current version; ``name`` is for messages.
+
+    Raises :class:`~airflow_hive_opt.key_index.indexed_column.IndexingError`.
+    """
+    try:
+        file_system, path = folder.fs, folder.path.rstrip("/")
+        with opened(file_system, _needed(file_system, f"{path}/{LOG}")) as table:
+            return _described(table, file_system, path)
+    except Exception as error:  # of drivers, of deltalake
+        why = in_words(error)
+        kind = NotIndexable if any(words in why for words in _NEVER) else IndexingError
+        raise kind(f"can't read the log of {name}: {why}") from error
+
+
+def _described(table: DeltaTable, file_system: Any, folder: str) -> DeltaLog:
+    import pyarrow as pa
+
+    metadata, protocol = table.metadata(), table.protocol()
+    added = pa.table(table.get_add_actions())
+    paths, sizes = added.column("path").to_pylist(), added.column("size_bytes").to_pylist()
+    rows = added.column("num_records").to_pylist() if "num_records" in added.column_names else sizes
+    return DeltaLog(
+        file_system,
+        folder,
+        str(metadata.id),
+        int(table.version()),
+        (protocol.min_reader_version, frozenset(protocol.reader_features or ())),
+        dict(metadata.configuration),
+        str(table.schema().to_json()),
+        tuple(metadata.partition_columns),
+        tuple(
+            (str(path), int(size if count is None else count))
+            for path, count, size in zip(paths, rows, sizes)
+        ),
+    )
+
+
+def _needed(file_system: Any, folder: str) -> dict[str, str]:
+    """The files of the newest whole checkpoint, and of the commits since."""
+    listed = _listed(file_system, folder)
+    checkpoints: dict[int, list[str]] = {}
+    for name in listed:
+        if found := _CHECKPOINT.fullmatch(name):
+            version, _, parts = found.groups()
+            if parts is None or _has_all_parts(version, parts, listed):
+                checkpoints.setdefault(int(version), []).append(name)
+    first = max(checkpoints, default=0)
+    names = [name for name in listed if _COMMIT.fullmatch(name) and int(name[:20]) >= first]
+    needed = {name: listed[name] for name in (*names, *checkpoints.get(first, ()))}
+    if checkpoints:
+        sidecars = _files(file_system, f"{folder}/{_SIDECARS}")
+        needed.update({f"{_SIDECARS}/{name}": path for name, path in sidecars.items()})
+    return needed
+
+
+def _has_all_parts(version: str, parts: str, names: Collection[str]) -> bool:
+    every = range(1, int(parts) + 1)
+    return all(f"{version}.checkpoint.{at:010}.{parts}.parquet" in names for at in every)
+
+
+def _listed(file_system: Any, folder: str) -> dict[str, str]:
+    """The files in the folder of a log: their paths by their names."""
+    file_system.invalidate_cache()
+    found = _files(file_system, folder)
+    if not found:
+        raise IncompleteLogError(f"there is no log in {folder}")
+    return found
+
+
+def _files(file_system: Any, folder: str) -> dict[str, str]:
+    """The paths of files in a folder by their names; none if there is no such folder."""
+    try:
+        entries = file_system.ls(folder, detail=True)
+    except FileNotFoundError:
+        return {}
+    paths = [str(entry["name"]) for entry in entries if entry["type"] == "file"]
+    return {path.rpartition("/")[2]: path for path in paths}
+
+
+def _paths(commit: bytes) -> Iterable[str]:
+    """The paths of the data files that a commit adds or removes."""
+    for line in commit.splitlines():
+        action = json.loads(line) if line.strip() else {}
+        for kind in ("add", "remove"):
+            if kind in action:
+                yield str(action[kind]["path"])
