@@ -33,7 +33,7 @@ _CHECKPOINT = re.compile(
     r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.[0-9a-f-]{36}\.(?:json|parquet)|\.parquet)"
 )
 # Words of deltalake's errors for tables that it can't read, however often it tries.
-_NEVER = ("catalog-managed", "is not supported")
+_NEVER = ("catalog-managed", "is not supported", "Schema error")
 
 
 class IncompleteLogError(Exception):
