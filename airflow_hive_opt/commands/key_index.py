@@ -90,13 +90,11 @@ def _build(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from upath import UPath
 
-    from airflow_hive_opt.key_index.checker import (
-        NotCheckedError,
-        problems_of_descriptor,
-        problems_of_index,
-    )
+    from airflow_hive_opt.key_index.checked_tables import CheckedDelta, NotCheckedError
+    from airflow_hive_opt.key_index.checker import problems_of_descriptor, problems_of_index
 
-    table = _iceberg_table(options)
+    folder = _delta_folder(options.table)
+    table = _iceberg_table(options) if folder is None else CheckedDelta(folder)
     try:
         problems = problems_of_index(table, options.column, UPath(options.index_path))
         if options.descriptor is not None:

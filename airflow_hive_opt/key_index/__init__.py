@@ -8,7 +8,7 @@
   ``parquet_keys``.
 - ``batch`` makes parts of keys, ``stored_parts`` looks after the files of parts, and ``tidying``
   merges parts.
-- ``checker`` proves that an index loses nothing, by code of its own.
+- ``checker`` proves that an index loses nothing, by code of its own and by ``checked_tables``.
 
 The lookup needs PyArrow alone, the builder PyIceberg or deltalake too. An index may be stale: a
 data file that it does not cover must be read. So an index that is absent or damaged costs speed,

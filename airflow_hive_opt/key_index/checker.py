@@ -1,8 +1,8 @@
 """Checks an index, and what a statement's descriptor made of it, against the rows of the table.
 
 This is for those who trust neither the builder, nor the lookup, nor the planner: it shares no code
-with them. It reads the whole column by PyIceberg's own reader, so it is slow. Each function returns
-problems as text; there are none if nothing is lost.
+with them. It reads the whole column, by PyIceberg's own reader if the table is one of Iceberg's, so
+it is slow. Each function returns problems as text; there are none if nothing is lost.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
+from urllib.parse import quote
+
+from airflow_hive_opt.key_index.checked_tables import (
+    CheckedDelta,
+    CheckedIceberg,
+    CheckedTable,
+    NotCheckedError,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
     from airflow_hive_opt.documents.storage import StoragePath
 
 
-class NotCheckedError(Exception):
-    """Something can't be checked; the message says why."""
-
-
-def problems_of_index(table: Table, column: str, root: StoragePath) -> list[str]:
+def problems_of_index(
+    table: Union[Table, CheckedDelta], column: str, root: StoragePath
+) -> list[str]:
     """Data files of the current snapshot that hold keys which the index does not give for them.
 
     :param root: the configured ``index_path``.
@@ -35,17 +40,17 @@ def problems_of_index(table: Table, column: str, root: StoragePath) -> list[str]
     """
     import pyarrow.compute as pc
 
-    field = _field(table, column)
-    folder = root / str(table.metadata.table_uuid) / str(field)
+    of = _checked(table)
+    table_id, column_id = of.index_of(column)
+    folder = root / table_id / quote(column_id, safe="")
     manifest = _document(folder / "manifest.json")
-    snapshot = table.current_snapshot()
-    files = {} if snapshot is None else {f.file_path: f for f in _files(table, snapshot)}
+    files = of.files(None)
     problems = []
     for part in manifest["parts"]:
         for path, keys in _indexed(folder, part):
             if path not in files:
                 continue
-            (rows,) = _read(table, files[path], [column])
+            (rows,) = of.read(files[path], [column])
             held = pc.drop_null(_comparable(rows))
             lost = held.filter(pc.invert(pc.is_in(held, keys)))
             if len(lost):
@@ -56,22 +61,27 @@ def problems_of_index(table: Table, column: str, root: StoragePath) -> list[str]
     return problems
 
 
-def problems_of_descriptor(table: Table, column: str, path: StoragePath) -> list[str]:
+def problems_of_descriptor(
+    table: Union[Table, CheckedDelta], column: str, path: StoragePath
+) -> list[str]:
     """Rows with one of a scan's keys that the conditions by an index of the column exclude.
 
     ``path`` is that of the descriptor. The scans are those that read one of the table's snapshots.
     Deleted rows count as well. Raises as :func:`problems_of_index`.
     """
     document = _document(path)
-    snapshots = {str(each.snapshot_id): each for each in table.metadata.snapshots}
+    of = _checked(table)
     used = [use for use in document.get("index_uses", []) if use["code"] == "USED"]
     uses = [
-        use
-        for use in used
-        if use["snapshot"] in snapshots and use["column"].lower() == column.lower()
+        use for use in used if use["column"].lower() == column.lower() and of.has(use["snapshot"])
     ]
     if not uses:
         raise NotCheckedError(f"{path} has no scan of this table by an index of {column}")
+    if isinstance(table, CheckedDelta) and len({use["scan"].get("table") for use in uses}) > 1:
+        raise NotCheckedError(
+            f"{path} has scans of several tables by an index of {column}, and the numbers of their "
+            "versions do not tell which are of this one"
+        )
     problems = []
     for use in uses:
         # a row must have keys of all columns whose indexes the conditions come from
@@ -92,21 +102,25 @@ def problems_of_descriptor(table: Table, column: str, path: StoragePath) -> list
                 f"{path} does not list the keys of {', '.join(sorted(missing))}: it lists up to "
                 "200 keys, and those of MERGE, UPDATE and DELETE"
             )
-        for file in _files(table, snapshots[use["snapshot"]]):
-            if lost := _excluded(table, file, keys, filters):
+        for name, file in of.files(use["snapshot"]).items():
+            if lost := _excluded(of, file, keys, filters):
                 problems.append(
-                    f"{file.file_path} holds {lost} rows with keys of {use['column']} that the "
+                    f"{name} holds {lost} rows with keys of {use['column']} that the "
                     f"conditions on {', '.join(each['column'] for each in filters)} exclude"
                 )
     return problems
 
 
-def _excluded(table: Table, file: DataFile, keys: Sequence[Any], filters: Sequence[Any]) -> int:
+def _checked(table: Union[Table, CheckedDelta]) -> CheckedTable:
+    return table if isinstance(table, CheckedDelta) else CheckedIceberg(table)
+
+
+def _excluded(table: CheckedTable, file: Any, keys: Sequence[Any], filters: Sequence[Any]) -> int:
     """The number of rows of a file that have a key and do not fulfil all filters."""
     import pyarrow.compute as pc
 
     conditions = [*keys, *filters]
-    columns = _read(table, file, [each["column"] for each in conditions])
+    columns = table.read(file, [each["column"] for each in conditions])
     fulfilled = [_fulfils(rows, each) for rows, each in zip(columns, conditions)]
     wanted = reduce(pc.and_, fulfilled[: len(keys)])
     kept = reduce(pc.and_, fulfilled[len(keys) :], wanted)
@@ -172,36 +186,6 @@ def _indexed(folder: StoragePath, part: Any) -> Iterator[tuple[str, pa.Array]]:
     for at, path in enumerate(table_of(part["paths"]).column("path").to_pylist()):
         yield path, keys.slice(start, numbers[at])
         start += numbers[at]
-
-
-def _files(table: Table, snapshot: Any) -> Iterator[DataFile]:
-    """The data files of a snapshot."""
-    for manifest in snapshot.manifests(table.io):
-        if manifest.content == 0:
-            for entry in manifest.fetch_manifest_entry(table.io):
-                yield entry.data_file
-
-
-def _read(table: Table, file: DataFile, columns: Sequence[str]) -> list[pa.ChunkedArray]:
-    """Columns of one file by PyIceberg's reader, without the deletes."""
-    from pyiceberg.expressions import AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import FileScanTask
-
-    numbers = [_field(table, name) for name in columns]
-    names = [str(table.schema().find_column_name(number)) for number in numbers]
-    schema = table.schema().select(*names)
-    scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
-    rows = scan.to_table([FileScanTask(file)])
-    return [rows.column(name) for name in names]
-
-
-def _field(table: Table, name: str) -> int:
-    """The number of a column, by its name in any case."""
-    found = [each for each in table.schema().fields if each.name.lower() == name.lower()]
-    if len(found) != 1:
-        raise NotCheckedError(f"the table has no column {name}, or several")
-    return found[0].field_id
 
 
 def _is_list(condition: Any) -> bool:
