@@ -169,9 +169,9 @@ def _delta_folder(table: str) -> UPath | None:
         is_delta = folder is not None and is_table(folder)
     except Exception as error:  # of the storage
         raise UsageError(f"can't look into {table}: {error}") from error
-    if is_delta and find_spec("deltalake") is None:
+    if is_delta and any(find_spec(library) is None for library in ("deltalake", "pyarrow")):
         raise UsageError(
-            f"{table} is a Delta table, and deltalake is not installed: "
+            f"{table} is a Delta table, and deltalake or PyArrow is not installed: "
             "pip install 'airflow-hive-opt[delta]'"
         )
     return folder if is_delta else None

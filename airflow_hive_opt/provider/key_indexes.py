@@ -96,9 +96,9 @@ def _of_delta(table: str, column: str, folder: ObjectStoragePath) -> IndexedColu
     from airflow_hive_opt.key_index.delta import DeltaColumn
     from airflow_hive_opt.key_index.delta_log import read_log
 
-    if find_spec("deltalake") is None:
+    if any(find_spec(library) is None for library in ("deltalake", "pyarrow")):
         raise AirflowFailException(
-            f"{table} is a Delta table, and deltalake is not installed: "
+            f"{table} is a Delta table, and deltalake or PyArrow is not installed: "
             "pip install 'airflow-hive-opt[delta]'"
         )
     return DeltaColumn(read_log(table, folder), table, column)

@@ -194,10 +194,19 @@ def test_encrypted_files(root, place, plaintext_footer):
     is_left_out(root, place, "it is encrypted")
 
 
-def test_dictionaries_are_read(root, tmp_path):
+TEXTS = pa.array(["a", "b", None, "a"])
+KINDS = {
+    "dictionary": TEXTS.dictionary_encode(),
+    **{str(type_): TEXTS.cast(type_) for type_ in (pa.large_string(), pa.string_view())},
+    "binary": TEXTS.cast(pa.binary()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_of_each_kind_are_read(root, tmp_path, kind):
     place = tmp_path / "texts"
     append(place, orders(1, key=["x"]))
-    keys = pa.array(["a", "b", None, "a"]).dictionary_encode()
+    keys = KINDS[kind]
     add_file(place, ODD, 1, pa.table({"key": keys}))
     assert built(root, place, "key").new_keys == 3
     assert found(root, place, ["b"], "key") == {ODD}

@@ -203,3 +203,74 @@ def test_what_may_be_over_soon_fails_with_a_retry(table, root, tmp_path, monkeyp
     (tmp_path / "a file").write_bytes(b"")
     with pytest.raises(AirflowException, match="can't"):
         executed(catalog_conn_id="lake")
+
+
+@pytest.fixture
+def delta(tmp_path):
+    """The folder of a Delta table."""
+    pytest.importorskip("deltalake")
+    from tests.key_index.delta_tables import append
+
+    for keys in ((1, 2), (2, 3, 3)):
+        append(tmp_path / "delta_orders", orders(*keys, day=["2024-01-01"] * len(keys)))
+    return tmp_path / "delta_orders"
+
+
+@pytest.mark.parametrize("text", ["{}", "{}/", "file:{}", "delta.`{}`", "DELTA.`file://{}`"])
+def test_the_folder_of_a_delta_table(delta, root, capsys, text):
+    from tests.key_index import delta_tables
+
+    summary = executed(text.format(delta))
+    assert (summary["new_files"], summary["new_keys"], summary["left_out"]) == (2, 4, {})
+    assert "covers 2 data files with 4 keys" in capsys.readouterr().out
+    assert executed(str(delta))["new_files"] == 0
+    for keys in ([1], [2], [9]):
+        expected = delta_tables.holding_by_rows(delta, keys)
+        assert delta_tables.found(root, delta, keys) == expected
+
+
+def test_with_a_catalog_a_folder_is_one_of_iceberg(delta, table, root):
+    with pytest.raises(AirflowException, match="there is no version of"):
+        executed(str(delta), catalog_conn_id="lake")
+
+
+def test_a_delta_table_of_a_metastore(delta, root, monkeypatch, tmp_path):
+    pytest.importorskip("moto")
+    from tests.key_index import delta_tables
+    from tests.services.glue_stand_in import REGION, glue_stand_in
+
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    with glue_stand_in() as glue:
+        parameters = {"spark.sql.sources.provider": "delta"}
+        glue.create_table("dw.orders", [], parameters=parameters, location=f"file:{delta}")
+        glue.create_table("dw.gone", [], parameters=parameters, location=f"file:{delta}/none")
+        extra = {"region_name": REGION, "endpoint_url": glue.endpoint}
+        connection = {"conn_type": "aws", "login": "a", "password": "b", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", json.dumps(connection))
+        assert executed("dw.orders")["new_files"] == 2
+        assert executed("spark_catalog.dw.orders")["new_files"] == 0
+        with pytest.raises(AirflowException, match=r"can't read the log of dw\.gone") as error:
+            executed("dw.gone")
+        assert not isinstance(error.value, AirflowFailException)
+    assert delta_tables.found(root, delta, [1]) == delta_tables.holding_by_rows(delta, [1])
+
+
+def test_a_column_of_a_delta_table_that_can_have_no_index(delta, root):
+    with pytest.raises(AirflowFailException, match="day of .* is a partition column"):
+        executed(str(delta), "day")
+
+
+def test_a_delta_table_without_partitions_is_a_warning(root, tmp_path, capsys):
+    deltalake = pytest.importorskip("deltalake")
+    deltalake.write_deltalake(tmp_path / "plain", orders(1))
+    executed(str(tmp_path / "plain"))
+    assert "must be partitioned by a column" in capsys.readouterr().out
+
+
+def test_a_missing_library_fails_without_a_retry(delta, root, monkeypatch):
+    module = "airflow_hive_opt.provider.key_indexes.find_spec"
+    monkeypatch.setattr(module, lambda _: None)
+    with pytest.raises(AirflowFailException, match=r"pip install 'airflow-hive-opt\[delta\]'"):
+        executed(str(delta))
+    with pytest.raises(AirflowFailException, match=r"pip install 'airflow-hive-opt\[iceberg\]'"):
+        executed(str(delta.parent))
