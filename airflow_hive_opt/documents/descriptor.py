@@ -23,7 +23,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 16
+VERSION = 17
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,14 @@ class Snapshot:
     """A small Iceberg or Delta table and the snapshot that it had at the local task.
 
     ``snapshot`` is its ID, or the number of Delta's version, as text, which JavaScript does not
-    round. ``held`` says that the statement reads this snapshot.
+    round. ``held`` says that the statement reads this snapshot. ``table_id`` is Delta's ID of a
+    held table: one that is made again under the name has the same numbers of versions.
     """
 
     table: str
     snapshot: str
     held: bool = False
+    table_id: str = ""
 
 
 @dataclass(frozen=True)

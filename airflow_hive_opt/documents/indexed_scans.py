@@ -94,10 +94,14 @@ def reading_cost(files: int, bytes_: int) -> int:
 
 @dataclass(frozen=True)
 class HeldTable:
-    """A table and the ``snapshot`` at which the statement and a key query read it."""
+    """A table and the ``snapshot`` at which the statement and a key query read it.
+
+    ``table_id`` is as in :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
+    """
 
     table: str
     snapshot: str
+    table_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ class IndexUse:
     of the keys, or are among the ``unknown`` files that the index does not cover. ``runs`` is the
     number of runs in a row with ``NOT_TRIED_AGAIN``. ``hop`` is set if the keys came from another
     large table; the conditions are then true for its snapshot too. ``skipped_keys`` is set if these
-    keys were of no use: the next run need not read them.
+    keys were of no use: the next run need not read them. ``table_id`` is as in
+    :class:`HeldTable`.
     """
 
     scan: ScanRef
@@ -162,14 +167,15 @@ class IndexUse:
     runs: Optional[int] = None
     hop: Optional[Hop] = None
     skipped_keys: Optional[SkippedKeys] = None
+    table_id: str = ""
 
     @property
-    def snapshots(self) -> dict[str, str]:
+    def snapshots(self) -> dict[str, HeldTable]:
         """The snapshots for which the conditions are true, by table; none if it is not used."""
         if self.code != IndexCode.USED or self.snapshot is None:
             return {}
-        others = self.hop.tables if self.hop else ()
-        return {self.scan.table: self.snapshot, **{each.table: each.snapshot for each in others}}
+        own = HeldTable(self.scan.table, self.snapshot, self.table_id)
+        return {each.table: each for each in (own, *(self.hop.tables if self.hop else ()))}
 
 
 @dataclass(frozen=True)

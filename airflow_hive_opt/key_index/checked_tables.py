@@ -31,8 +31,8 @@ class CheckedTable(Protocol):
     def index_of(self, column: str) -> tuple[str, str]:
         """The table's ID, and the column's, which name the folder of its index."""
 
-    def has(self, snapshot: str) -> bool:
-        """Whether a snapshot is one of the table's."""
+    def has(self, snapshot: str, table_id: str) -> bool:
+        """Whether a snapshot is one of the table's; ``table_id`` is as in the descriptor."""
 
     def files(self, snapshot: Optional[str]) -> Mapping[str, Any]:
         """The data files of a snapshot by their paths; of the current one for ``None``."""
@@ -51,7 +51,7 @@ class CheckedIceberg:
         """See :class:`CheckedTable`."""
         return str(self._table.metadata.table_uuid), str(self._field(column))
 
-    def has(self, snapshot: str) -> bool:
+    def has(self, snapshot: str, table_id: str) -> bool:  # noqa: ARG002
         """See :class:`CheckedTable`."""
         return any(str(each.snapshot_id) == snapshot for each in self._table.metadata.snapshots)
 
@@ -102,10 +102,12 @@ class CheckedDelta:
         table = self._at(None)
         return str(table.metadata().id), _name_in_files(table, _column(table, column))
 
-    def has(self, snapshot: str) -> bool:
+    def has(self, snapshot: str, table_id: str) -> bool:
         """See :class:`CheckedTable`."""
         from deltalake.exceptions import DeltaError
 
+        if table_id != str(self._at(None).metadata().id):
+            return False
         try:
             return self._at(int(snapshot)).version() == int(snapshot)
         except (ValueError, DeltaError):  # it is of another format, or the log has it no longer

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, RowFilter
-from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexUse
+from airflow_hive_opt.documents.indexed_scans import HeldTable, IndexCode, IndexUse
 
 
 def filters_of_reads(descriptor: Descriptor) -> tuple[RowFilter, ...]:
@@ -31,9 +31,9 @@ def filters_of_changes(descriptor: Descriptor) -> tuple[RowFilter, ...]:
     return tuple(found for found in descriptor.index_filters if found.scan.reference == target)
 
 
-def snapshots_of(descriptor: Descriptor) -> dict[str, str]:
+def snapshots_of(descriptor: Descriptor) -> dict[str, HeldTable]:
     """The snapshots that conditions by key indexes need, by the table's name."""
-    found: dict[str, str] = {}
+    found: dict[str, HeldTable] = {}
     for use in descriptor.index_uses:
         found.update(use.snapshots)
     return found

@@ -20,11 +20,13 @@ class LakeRules:
 
     ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
     with the reason. ``has_client`` says whether a sensor can look up partitions: whether there is a
-    :class:`~airflow_hive_opt.metastores.lakes.LakeClient` of the format.
+    :class:`~airflow_hive_opt.metastores.lakes.LakeClient` of the format. ``indexable`` says whether
+    a column can have a key index: whether data files never change under their names.
     """
 
     not_planned: Mapping[str, str] = field(default_factory=dict)
     has_client: bool = True
+    indexable: bool = True
 
 
 LAKE_FORMATS = {
@@ -42,5 +44,16 @@ LAKE_FORMATS = {
             "equalities in ON, so no keys are added there"
         },
         has_client=False,
+        indexable=False,
     ),
 }
+
+
+def is_indexable(provider: str) -> bool:
+    """Whether the columns of a format's tables can have key indexes.
+
+    >>> is_indexable(DELTA), is_indexable(HUDI), is_indexable("")
+    (True, False, False)
+    """
+    rules = LAKE_FORMATS.get(provider)
+    return rules is not None and rules.indexable

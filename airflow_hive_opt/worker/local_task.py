@@ -33,7 +33,7 @@ from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import is_indexable
 from airflow_hive_opt.worker.described_keys import WorkerKeyQueries
 from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
 from airflow_hive_opt.worker.lakes.catalog import StatementTables
@@ -170,7 +170,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
 def _check_no_index(folder: StoragePath, plan: Plan, catalog: StatementTables) -> None:
     """Leaves a statement to Spark, which looks keys up, if one of its tables has a key index."""
     for decision in plan.decisions:
-        if decision.table.provider != ICEBERG:
+        if not is_indexable(decision.table.provider):
             continue
         uuid = catalog.lake(decision.table).uuid
         try:

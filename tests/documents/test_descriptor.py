@@ -111,7 +111,7 @@ def test_a_truncated_compressed_descriptor_is_refused(length):
         ({"sha256": "0" * 64}, "digest does not match"),
         ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not match"),
         ({"sha256": None}, "digest does not match"),
-        ({"version": 4}, "version is 4, this package reads version 16"),
+        ({"version": 4}, "version is 4, this package reads version 17"),
         ({"version": None}, "version is None"),
         ({"version": True}, "version is True"),
         ({"kind": "job"}, "kind is 'job', not 'descriptor'"),

@@ -34,8 +34,9 @@ IN_THE_LOG = edits(
 )
 
 _DELTA = "spark/catalog/lakes/delta.py"
-READS, CHANGES, COLUMNS, COUNTED = (
-    f"tests/lakes/delta/test_{name}.py" for name in ("reads", "changes", "columns", "counted_files")
+READS, CHANGES, COLUMNS, COUNTED, SNAPSHOTS, INDEX_CHANGES = (
+    f"tests/lakes/delta/test_{name}.py"
+    for name in ("reads", "changes", "columns", "counted_files", "snapshots", "key_index_changes")
 )
 ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
     (edit, file, words)
@@ -179,6 +180,78 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             ),
             COUNTED,
             "many_values",
+        ),
+        (
+            edits(
+                "spark/application/handed_over.py",
+                (
+                    " or best_effort(partial(table_id, session, table)) != then.table_id:",
+                    ":",
+                    "a table that is made again has the same versions, with keys in other files",
+                ),
+            ),
+            INDEX_CHANGES,
+            "made_again_between",
+        ),
+        (
+            edits(
+                "spark/application/handed_over.py",
+                (
+                    "if now is not None and now != found.table_id:",
+                    "if False:",
+                    "a version is read that is not the one of the keys",
+                ),
+            ),
+            SNAPSHOTS,
+            "made_again",
+        ),
+        (
+            edits(
+                "spark/catalog/lakes/delta_files.py",
+                (
+                    'each["metadata"][_PHYSICAL] if is_mapped else each["name"]',
+                    'each["name"]',
+                    "the log and the index have the names in the files",
+                ),
+            ),
+            INDEX_CHANGES,
+            "other_names_in_the_files or dropped_and_added",
+        ),
+        (
+            edits(
+                "spark/catalog/lakes/delta_files.py",
+                (
+                    "return {unquote(row[0]):",
+                    "return {row[0]:",
+                    "the log writes paths as URIs",
+                ),
+            ),
+            INDEX_CHANGES,
+            "any_values and string",
+        ),
+        (
+            edits(
+                "spark/local_task/partition_values.py",
+                (
+                    "times = () if is_delta else (TIMESTAMP,)",
+                    "times = (TIMESTAMP,)",
+                    "Delta writes a partition's time in the time zone of its writer",
+                ),
+            ),
+            INDEX_CHANGES,
+            "days_of_timestamps",
+        ),
+        (
+            edits(
+                "spark/local_task/fixed_snapshots.py",
+                (
+                    "        if table.provider == DELTA:",
+                    "        if False:",
+                    "a Delta table has no branches",
+                ),
+            ),
+            INDEX_CHANGES,
+            "merge_into_the_table",
         ),
     )
 )

@@ -18,7 +18,7 @@ from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.session_binding import check_binding
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
-from airflow_hive_opt.spark.local_task.snapshots import current, log_newer
+from airflow_hive_opt.spark.local_task.snapshots import current, log_newer, table_id
 from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
 from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 
@@ -43,6 +43,7 @@ def brought_up_to_date(
     if beside and (changed := changed_tables(session, catalog, descriptor)):
         raise OtherSession(f"{', '.join(changed)} changed while Spark started")
     check_tables(session, catalog, descriptor)
+    _check_not_made_again(session, descriptor)
     targets = descriptor.targets
     if not beside or abs(descriptors.seconds_since(descriptor.created)) > _OLDEST:
         targets = prelaunch(catalog, descriptor, job.parameters)
@@ -54,6 +55,19 @@ def brought_up_to_date(
     return replace(descriptor, targets=targets, planned_files=files)
 
 
+def _check_not_made_again(session: SparkSession, descriptor: Descriptor) -> None:
+    """Raises ``OtherSession`` if a version from which keys come is that of another table by now."""
+    for found in descriptor.snapshots:
+        if not found.held or not found.table_id:
+            continue
+        now = best_effort(partial(table_id, session, found.table))
+        if now is not None and now != found.table_id:
+            raise OtherSession(
+                f"{found.table} was made again after the local task, so its version "
+                f"{found.snapshot} has other rows: clear the local task"
+            )
+
+
 def _at_their_snapshots(session: SparkSession, descriptor: Descriptor) -> Descriptor:
     """The descriptor without conditions by key indexes that are true for another snapshot only."""
     needed = snapshots_of(descriptor)
@@ -61,9 +75,10 @@ def _at_their_snapshots(session: SparkSession, descriptor: Descriptor) -> Descri
         return descriptor
     is_current = reads_current_metadata(session)
     others = set()
-    for table, snapshot in needed.items():
+    for table, then in needed.items():
         now = best_effort(partial(current, session, table)) if is_current else None
-        if now is None or now.snapshot != snapshot:
+        is_same = now is not None and now.snapshot == then.snapshot
+        if not is_same or best_effort(partial(table_id, session, table)) != then.table_id:
             log.info(
                 "the key index of %s is not used: %s", table, IndexCode.OTHER_SNAPSHOT.sentence
             )

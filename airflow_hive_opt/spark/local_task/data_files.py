@@ -1,7 +1,7 @@
-"""The data files of one snapshot of an Iceberg table, with the values of their partitions.
+"""The data files of one snapshot of a table, with the values of their partitions.
 
-Spark reads all manifests of the snapshot for them. That takes about as long as a key query, and
-needs no keys, so both can run at the same time.
+Spark reads all manifests of the snapshot for them, or Delta's log. That takes about as long as a
+key query, and needs no keys, so both can run at the same time.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
+from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
 from airflow_hive_opt.spark.local_task.partition_values import PartitionField
 from airflow_hive_opt.spark.session.threads import in_session
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote_table
+from airflow_hive_opt.statement.lake_formats import DELTA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,12 +35,10 @@ class DataFiles:
         fields: Sequence[PartitionField],
         snapshot: str,
     ) -> None:
-        selected = ["file_path", *(field.as_text for field in fields)]
-        self._sql = (
-            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
-            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
-        )
         self._session = session
+        self._table = table
+        self._fields = fields
+        self._snapshot = snapshot
         self._begun: Optional[Future[dict[str, Values]]] = None
 
     def begin(self) -> None:
@@ -53,4 +53,13 @@ class DataFiles:
         return self._read() if self._begun is None else self._begun.result()
 
     def _read(self) -> dict[str, Values]:
-        return {row[0]: tuple(row[1:]) for row in self._session.sql(self._sql).collect()}
+        name, snapshot = self._table.name, self._snapshot
+        if self._table.provider == DELTA:
+            columns = [field.column.name for field in self._fields]
+            return file_partitions(self._session, name, snapshot, columns)
+        selected = ["file_path", *(field.as_text for field in self._fields)]
+        rows = self._session.sql(
+            f"SELECT {', '.join(selected)} FROM {quote_table(name)}.files "
+            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
+        )
+        return {row[0]: tuple(row[1:]) for row in rows.collect()}

@@ -23,9 +23,11 @@ from airflow_hive_opt.spark.local_task.snapshots import (
     has_same_columns,
     is_view,
     relations,
+    table_id,
 )
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.lake_formats import DELTA
 from airflow_hive_opt.statement.tables import references
 
 if TYPE_CHECKING:
@@ -40,10 +42,12 @@ class FixedSnapshot:
     """The snapshot of a table at which a statement reads it.
 
     ``held`` are its scans, which must read the snapshot; empty if the statement changes the table.
+    ``table_id`` is as in :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
     """
 
     snapshot: str
     held: tuple[HeldScan, ...]
+    table_id: str = ""
 
 
 class FixedSnapshots:
@@ -77,6 +81,8 @@ def fixed_snapshot(
     if not best_effort(partial(has_same_columns, session, found)):
         return "the table's columns have changed since its last snapshot"
     if is_target(plan, relation):
+        if table.provider == DELTA:
+            return "a Delta table has no branches, on which a statement could change it"
         why = _why_no_branch(session, catalog, plan, table.name)
         return why or FixedSnapshot(found.snapshot, ())
     if _may_write(catalog, plan, table):
@@ -88,7 +94,7 @@ def fixed_snapshot(
     }
     held = tuple(scans.values())
     why = _why_read_now(catalog, restrict(plan.sql, (), {}, held=held), table.name, 0)
-    return why or FixedSnapshot(found.snapshot, held)
+    return why or FixedSnapshot(found.snapshot, held, table_id(session, table.name))
 
 
 def is_target(plan: Plan, relation: TableRelation) -> bool:

@@ -22,9 +22,7 @@ from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.key_indexes import field_ids, table_uuid
-from airflow_hive_opt.spark.catalog.lakes.loading import load
-from airflow_hive_opt.spark.catalog.lakes.place import Place
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import identity_of
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
@@ -197,6 +195,7 @@ class KeyIndexLookup:
             len(to_read),
             len(unknown),
             len(every),
+            table_id=fixed.table_id,
         )
         return use, to_read
 
@@ -215,9 +214,8 @@ class KeyIndexLookup:
 
     def _found(self, keys: ValueFilter, table: Table) -> Union[FoundFiles, IndexUse]:
         try:
-            loaded = load(self._session, Place.of(table.name))
-            number = field_ids(self._session, loaded)[keys.column]
-            index = read_index(self._folder, table_uuid(loaded), number)
+            identity = identity_of(self._session, table)
+            index = read_index(self._folder, identity.uuid, identity.columns[keys.column])
             if index is None:
                 return _refused(keys, IndexCode.NOT_READABLE, "it has been removed")
             if family(index.type) is None or family(index.type) != family(keys.row_filter.type):

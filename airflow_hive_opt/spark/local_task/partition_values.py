@@ -1,8 +1,8 @@
-"""Conditions on columns of an Iceberg table from the partition values of data files.
+"""Conditions on columns of a table from the partition values of its data files.
 
 A field of the partitions has the column's own values, or counts its years, months, days or hours
 since 1970. These become ranges of the column. Iceberg counts them in UTC, whatever the session's
-time zone is.
+time zone is. Delta has only the columns' own values, in texts; a time there is not in UTC.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.spark.local_task.value_lists import is_replaced, joined
 from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.lake_formats import DELTA
 from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 _EPOCH = datetime(1970, 1, 1)
@@ -86,10 +87,14 @@ class PartitionField:
 def partition_fields(relation: TableRelation) -> list[PartitionField]:
     """The fields whose values can become conditions, of a table in all of its layouts."""
     table = relation.table.scanned
-    own = dict(table.partition_fields)
+    is_delta = table.provider == DELTA
+    own = (
+        {name: name for name in table.partitioned_by} if is_delta else dict(table.partition_fields)
+    )
+    times = () if is_delta else (TIMESTAMP,)
     found = []
     for visible, column in relation.table.visible_pruning_columns:
-        if column.name in own and (family(column.type) is not None or column.type == TIMESTAMP):
+        if column.name in own and (family(column.type) is not None or column.type in times):
             found.append(PartitionField(visible, column, own[column.name]))
         found += [
             PartitionField(visible, column, name, transform)

@@ -87,7 +87,12 @@ def hold(
     held = {table: id_ for table, id_ in ids.items() if table not in free}
     return Holding(
         _at_snapshots(session, plan, held),
-        tuple(replace(found, held=found.table in held) for found in snapshots),
+        tuple(
+            replace(found, held=True, table_id=table_id(session, found.table))
+            if found.table in held
+            else found
+            for found in snapshots
+        ),
         free,
     )
 
@@ -120,6 +125,13 @@ def current(session: SparkSession, table: str) -> Snapshot | None:
     format_ = loaded_format(session, loaded)
     version = None if format_ is None else format_.version(session, place, loaded)
     return None if version is None else Snapshot(table, version)
+
+
+def table_id(session: SparkSession, table: str) -> str:
+    """What differs if the table is made again; empty if its snapshots do. Raises Spark's errors."""
+    loaded = load(session, Place.of(table))
+    format_ = loaded_format(session, loaded)
+    return "" if format_ is None else format_.table_id(loaded)
 
 
 def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:

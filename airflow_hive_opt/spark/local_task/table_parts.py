@@ -22,7 +22,7 @@ from airflow_hive_opt.spark.catalog.lakes.formats import named
 from airflow_hive_opt.spark.local_task.fixed_snapshots import FixedSnapshots
 from airflow_hive_opt.spark.local_task.snapshots import relations
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import is_indexable
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ class Part:
     table: NarrowedTable
     size: Size
     held: tuple[HeldScan, ...]
+    table_id: str
 
     @property
     def held_table(self) -> HeldTable:
         """The table and its snapshot."""
-        return HeldTable(self.table.scan.table, self.held[0].snapshot)
+        return HeldTable(self.table.scan.table, self.held[0].snapshot, self.table_id)
 
 
 class TableParts:
@@ -71,11 +72,11 @@ class TableParts:
         self._by_hops: dict[ScanRef, Size] = {}
 
     def narrowed(self, descriptor: Descriptor) -> dict[ScanRef, Part]:
-        """The Iceberg scans that read clearly less than their table."""
+        """The scans that read clearly less than their table, which must be one that can be held."""
         found: dict[ScanRef, Part] = {}
         for relation in relations(self._plan):
             filters = filters_of(descriptor, relation.scan)
-            if filters and relation.table.provider == ICEBERG and relation.scan not in found:
+            if filters and is_indexable(relation.table.provider) and relation.scan not in found:
                 part = self._part(descriptor, relation, filters)
                 if part is not None:
                     found[relation.scan] = part
@@ -120,7 +121,7 @@ class TableParts:
         conditions = (values_condition(f"{alias}.{quote(f.column)}", f) for f in filters)
         version = f"VERSION AS OF {int(fixed.snapshot)}"
         text = " AND ".join(f"({condition})" for condition in conditions)
-        return Part(NarrowedTable(relation.scan, text, version), size, fixed.held)
+        return Part(NarrowedTable(relation.scan, text, version), size, fixed.held, fixed.table_id)
 
 
 def filters_of(descriptor: Descriptor, scan: ScanRef) -> list[RowFilter]:

@@ -185,7 +185,7 @@ def branch_for(
         yield ""
         return
     table = changed[0].scan.table
-    branch = Branch(session, table, snapshots_of(descriptor)[table], run)
+    branch = Branch(session, table, snapshots_of(descriptor)[table].snapshot, run)
     try:
         try:
             branch.create()

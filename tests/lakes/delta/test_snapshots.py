@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.documents.binding import OtherSession
 from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
 
@@ -39,12 +40,20 @@ def test_both_stages_name_the_version_and_can_hold_it(tables, tmp_path):
     plain = rows_of(tables, JOIN)
     free = run(tables, JOIN, tmp_path)
     assert (free.rows, free.files("held.big")) == (plain, 1)
-    listed = [{"table": "spark_catalog.held.changed", "snapshot": "1", "held": False}]
+    own = tables.sql("DESCRIBE DETAIL held.changed").head()["id"]
+    listed = [
+        {
+            "table": "spark_catalog.held.changed",
+            "snapshot": "1",
+            "held": False,
+            "table_id": "",
+        }
+    ]
     assert free.report.summary()["snapshots"] == listed
     held = run_apart(tables, JOIN, tmp_path, lambda: change(tables), hold_snapshots=True)
     assert "VERSION AS OF 1" in held.statement
     assert (held.rows, held.files("held.big")) == (plain, 1)
-    assert held.report.summary()["snapshots"] == [{**listed[0], "held": True}]
+    assert held.report.summary()["snapshots"] == [{**listed[0], "held": True, "table_id": own}]
 
 
 def test_a_join_that_holds_no_version_reads_the_current_rows(tables, tmp_path, caplog):
@@ -88,3 +97,13 @@ def test_a_version_that_the_statement_names_gives_no_keys(tables, tmp_path):
     found = run(tables, sql, tmp_path, hold_snapshots=True)
     assert found.rows == plain
     assert found.statement.count("VERSION AS OF") == 1
+
+
+def test_a_table_that_is_made_again_is_not_read_at_the_version_of_the_old_one(tables, tmp_path):
+    def again():
+        tables.sql("DROP TABLE held.changed")
+        tables.sql("CREATE TABLE held.changed (id bigint, day date, v bigint) USING delta")
+        tables.sql("INSERT INTO held.changed VALUES (9, DATE'2024-01-10', 7)")
+
+    with pytest.raises(OtherSession, match="made again after the local task, so its version 1"):
+        run_apart(tables, JOIN, tmp_path, again, hold_snapshots=True)

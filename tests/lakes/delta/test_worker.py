@@ -11,6 +11,7 @@ from upath import UPath
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.worker.unanswered import Unanswered
+from tests.lakes.delta.indexes import build_index
 from tests.spark.test_bound_names import drop_database
 from tests.worker.lakes import EVALUATED, ROWS, keys_of
 from tests.worker.tasks import Tasks, hand_over, in_worker, values_of, worker_job
@@ -205,3 +206,15 @@ def test_the_workers_key_set_is_of_one_version_of_a_delta_table(session, tasks, 
     made("CREATE TABLE {t} USING delta AS {ROWS}", f"INSERT INTO {{t}} SELECT {row}")
     again = shared()  # another table with as many versions
     assert (again.code, "the log of " in again.why) == ("TABLES_CHANGED", True)
+
+
+def test_only_a_table_with_a_key_index_leaves_the_statement_to_spark(
+    tasks, conf, session, made, tmp_path
+):
+    table = made("CREATE TABLE {t} USING delta PARTITIONED BY (b) AS {ROWS}")
+    root = tmp_path / "indexes"
+    options = {"index_path": str(root), "conf": conf}
+    assert hand_over(tasks, JOIN.format(table), **options).reader == "worker"
+    build_index(session, UPath(root), table, "i")
+    job = worker_job(tasks, JOIN.format(table), index_path=str(root))
+    assert f"spark_catalog.{table} has a key index" in why(job, conf=conf)

@@ -49,7 +49,7 @@ def test_both_stages_name_the_snapshot_and_can_hold_it(tables, tmp_path):
     before = snapshot_of(tables, "lake.held.changed")
     free = run(tables, JOIN, tmp_path)
     assert (free.rows, free.files("lake.held.big")) == (plain, 1)
-    listed = [{"table": "lake.held.changed", "snapshot": before, "held": False}]
+    listed = [{"table": "lake.held.changed", "snapshot": before, "held": False, "table_id": ""}]
     assert free.report.summary()["snapshots"] == listed
     held = run_apart(tables, JOIN, tmp_path, lambda: change(tables), hold_snapshots=True)
     assert f"VERSION AS OF {before}" in held.statement

@@ -77,6 +77,11 @@ class ConnectDelta(Delta):
         """The number of the version; ``None`` if the name itself selects a version."""
         return None if VERSION.search(place.name) else _current(loaded)
 
+    def table_id(self, loaded: ConnectTable) -> str:
+        """The table's ID: a table that is made again has the same numbers of versions."""
+        detail = loaded.first_row("DESCRIBE DETAIL {table}")
+        return "" if detail is None else str(detail["id"])
+
     def state(self, loaded: Any) -> Mapping[str, str]:  # noqa: ARG002
         """Empty: over Spark Connect no keys are shared."""
         return {}

@@ -110,6 +110,11 @@ class Delta:
             return replace(_of_all(snapshot, found), partitions=0, files=0, bytes=0)
         return files_of_scan(session, leaf.relation(), found)
 
+    def all_files(self, loaded: Any) -> tuple[int, int] | None:
+        """Those of the version's checksum, or else by a Spark job over its log."""
+        snapshot = loaded.initialSnapshot()
+        return _files(snapshot), _bytes(snapshot)
+
     def version(
         self,
         session: SparkSession,  # noqa: ARG002
@@ -121,9 +126,13 @@ class Delta:
             return None
         return str(loaded.initialSnapshot().version())
 
-    def state(self, loaded: Any) -> Mapping[str, str]:
+    def table_id(self, loaded: Any) -> str:
         """The table's ID: a table that is made again has the same numbers of versions."""
-        return {"table ID": str(loaded.initialSnapshot().metadata().id())}
+        return str(loaded.initialSnapshot().metadata().id())
+
+    def state(self, loaded: Any) -> Mapping[str, str]:
+        """The table's ID."""
+        return {"table ID": self.table_id(loaded)}
 
     def as_of(self, version: str) -> str:
         """The clause with the number of the version."""

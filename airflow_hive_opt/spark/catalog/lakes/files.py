@@ -21,16 +21,13 @@ def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
 
 
 def all_files(session: SparkSession, table: str) -> tuple[int, int] | None:
-    """The numbers of data files and of their bytes of an Iceberg table; ``None`` if not known.
+    """The numbers of data files and of their bytes; ``None`` if they are not known.
 
     Raises Spark's errors.
     """
-    snapshot = load(session, Place.of(table)).table().currentSnapshot()
-    if snapshot is None:
-        return 0, 0
-    summary = snapshot.summary()
-    found = summary.get("total-data-files"), summary.get("total-files-size")
-    return None if None in found else (int(found[0]), int(found[1]))
+    loaded = load(session, Place.of(table))
+    format_ = loaded_format(session, loaded)
+    return None if format_ is None else format_.all_files(loaded)
 
 
 def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:

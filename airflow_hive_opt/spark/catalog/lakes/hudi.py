@@ -129,9 +129,17 @@ class Hudi:
             total_bytes=whole["bytes"],
         )
 
+    def all_files(self, loaded: Any) -> tuple[int, int] | None:  # noqa: ARG002
+        """``None``: no key index needs them."""
+        return None
+
     def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:  # noqa: ARG002
         """Hudi's tables are not held to a version."""
         return None
+
+    def table_id(self, loaded: Any) -> str:  # noqa: ARG002
+        """Empty: a version is a time."""
+        return ""
 
     def state(self, loaded: Any) -> Mapping[str, str]:  # noqa: ARG002
         """Hudi's tables have no version that this package reads."""

@@ -102,12 +102,25 @@ class Iceberg:
             return None  # its name is that of a snapshot or branch
         return planned_files(session._jvm, loaded.table(), found)
 
+    def all_files(self, loaded: Any) -> tuple[int, int] | None:
+        """Those of the snapshot's summary."""
+        snapshot = loaded.table().currentSnapshot()
+        if snapshot is None:
+            return 0, 0
+        summary = snapshot.summary()
+        found = summary.get("total-data-files"), summary.get("total-files-size")
+        return None if None in found else (int(found[0]), int(found[1]))
+
     def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:
         """The ID of the current snapshot."""
         if _reads_a_version(session, place, loaded):
             return None
         snapshot = loaded.table().currentSnapshot()
         return None if snapshot is None else str(snapshot.snapshotId())
+
+    def table_id(self, loaded: Any) -> str:  # noqa: ARG002
+        """Empty: the IDs of snapshots are random."""
+        return ""
 
     def state(self, loaded: Any) -> Mapping[str, str]:
         """The file of the current metadata: a renamed column makes no snapshot."""

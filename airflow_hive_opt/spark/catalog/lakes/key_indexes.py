@@ -1,7 +1,8 @@
 """Which columns of a table have a key index, in the folder of the key indexes.
 
-An index belongs to the UUID of an Iceberg table and to the field ID of a column there, so it stays
-the same if either gets another name.
+An index belongs to the UUID of an Iceberg table and to the field ID of a column there. Of a Delta
+table it belongs to the table's ID and to a column's name in the data files. So it stays the same if
+the table or the column gets another name.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.key_index.manifest import field_ids_in
+from airflow_hive_opt.spark.catalog.lakes.delta_files import names_in_files
+from airflow_hive_opt.spark.catalog.lakes.loading import load
+from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG, is_indexable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.documents.storage import StoragePath
@@ -52,38 +56,59 @@ def index_folder(
     return None
 
 
+@dataclass(frozen=True)
+class Identity:
+    """What an index knows a table and its columns by.
+
+    ``columns`` has each column's name in lower case with its ID, without columns whose names differ
+    in their case only.
+    """
+
+    uuid: str
+    columns: Mapping[str, str]
+
+
 def with_indexes(session: SparkSession, table: Table, loaded: Any, folder: StoragePath) -> Table:
     """``table`` with the columns for which ``folder`` has an index; ``loaded`` is the JVM's."""
-    if table.provider != ICEBERG:
+    if not is_indexable(table.provider):
         return table
     try:
-        numbers = _numbers_in(folder / table_uuid(loaded))
-        names = field_ids(session, loaded) if numbers else {}
+        identity = _IDENTITIES[table.provider](session, loaded)
+        indexed = field_ids_in(folder, identity.uuid)
     except Exception as error:  # noqa: BLE001 - drivers raise errors of their own
         log.warning("the key indexes of %s can't be listed: %s", table.name, in_words(error))
         return table
-    return replace(table, indexed=tuple(name for name, at in names.items() if str(at) in numbers))
+    names = (name for name, at in identity.columns.items() if at in indexed)
+    return replace(table, indexed=tuple(names))
 
 
-def table_uuid(loaded: Any) -> str:
-    """The UUID of an Iceberg table."""
-    return str(loaded.table().operations().current().uuid())
+def identity_of(session: SparkSession, table: Table) -> Identity:
+    """The table's identity now; raises Spark's errors."""
+    return _IDENTITIES[table.provider](session, load(session, Place.of(table.name)))
 
 
-def field_ids(session: SparkSession, loaded: Any) -> dict[str, int]:
-    """The field ID of each column of an Iceberg table, by its name in lower case.
-
-    Without columns whose names differ in their case only.
-    """
-    text = session._jvm.org.apache.iceberg.SchemaParser.toJson(loaded.table().schema())  # type: ignore[union-attr]
+def _of_iceberg(session: SparkSession, loaded: Any) -> Identity:
+    """The UUID of the table, and the field IDs."""
+    table = loaded.table()
+    text = session._jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())  # type: ignore[union-attr]
     fields = json.loads(str(text))["fields"]
-    names = Counter(str(field["name"]).lower() for field in fields)
-    numbers = {str(field["name"]).lower(): int(field["id"]) for field in fields}
-    return {name: number for name, number in numbers.items() if names[name] == 1}
+    uuid = str(table.operations().current().uuid())
+    return Identity(uuid, _once((str(each["name"]), str(each["id"])) for each in fields))
 
 
-def _numbers_in(folder: StoragePath) -> frozenset[str]:
-    try:
-        return frozenset(each.name for each in folder.iterdir())
-    except FileNotFoundError:
-        return frozenset()
+def _of_delta(session: SparkSession, loaded: Any) -> Identity:  # noqa: ARG001
+    """The table's ID, and the names of the columns in the data files."""
+    metadata = loaded.initialSnapshot().metadata()
+    return Identity(str(metadata.id()), _once(names_in_files(metadata).items()))
+
+
+_IDENTITIES: Mapping[str, Callable[[SparkSession, Any], Identity]] = {
+    ICEBERG: _of_iceberg,
+    DELTA: _of_delta,
+}
+
+
+def _once(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
+    pairs = list(columns)
+    names = Counter(name.lower() for name, _ in pairs)
+    return {name.lower(): at for name, at in pairs if names[name.lower()] == 1}

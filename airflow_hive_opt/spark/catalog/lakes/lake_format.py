@@ -64,10 +64,19 @@ class LakeFormat(Protocol):
     ) -> PlannedFiles | None:
         """``found`` with the files that its expression leaves now; ``None`` if not known."""
 
+    def all_files(self, loaded: Any) -> tuple[int, int] | None:
+        """The numbers of the current data files and of their bytes; ``None`` if not known."""
+
     def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:
         """The current version that a statement can name; ``None`` if there is none.
 
         There is none either if the name of the place is itself that of a version.
+        """
+
+    def table_id(self, loaded: Any) -> str:
+        """What differs for a table that is made again under the same name.
+
+        Empty if the versions of such a table differ themselves.
         """
 
     def state(self, loaded: Any) -> Mapping[str, str]:
