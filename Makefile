@@ -52,6 +52,7 @@ help:
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make fuzz-hops   N random joins of large tables with key indexes, compared with plain Spark"
 	@echo "make fuzz-key-index   N random statements by a column with a key index, compared with plain Spark"
+	@echo "make fuzz-key-index-delta   N random queries by such a column of a Delta table, likewise"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
 	@echo "make lock   update the versions in requirements.lock"
@@ -214,6 +215,12 @@ fuzz-key-index: .lakes/$(KEY_INDEX_SPARK)/ready
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
 
+# Random queries by columns of a Delta table with a key index: make fuzz-key-index-delta N=1000 SEED=7.
+.PHONY: fuzz-key-index-delta
+fuzz-key-index-delta: .lakes/4.2/ready
+	FUZZ_KEY_INDEX=$(N) FUZZ_SEED=$(SEED) .lakes/4.2/bin/python \
+		-m pytest -q -s tests/lakes/delta/test_key_index_fuzz.py
+
 # A MERGE by order number, with a key index and without.
 .PHONY: bench-key-index-merge
 bench-key-index-merge: .lakes/$(KEY_INDEX_SPARK)/ready
@@ -226,6 +233,11 @@ bench-key-index-queries: .lakes/$(KEY_INDEX_SPARK)/ready .bench/tpcds-1.0/querie
 	.lakes/$(KEY_INDEX_SPARK)/bin/python -m benchmarks.key_index_queries .bench/tpcds-1.0 $(ARGUMENTS)
 .bench/tpcds-1.0/queries.json: $(READY)
 	$(BIN)/python -m benchmarks.suites tpcds .bench 1
+
+# A join by order number with a Delta table, with a key index and without.
+.PHONY: bench-key-index-join
+bench-key-index-join: .lakes/4.2/ready
+	.lakes/4.2/bin/python -m benchmarks.key_index_join $(ARGUMENTS)
 
 # A MERGE that a user of Iceberg has reported.
 .PHONY: bench-published-merge
