@@ -10,6 +10,7 @@ import logging
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index
 from tests.lakes.delta.orders import (
@@ -295,3 +296,12 @@ def test_a_damaged_index_costs_no_rows(tables, tmp_path, root, caplog):
     with caplog.at_level(logging.WARNING):
         found = run(tables, JOIN, tmp_path, index_path=str(root))
     assert (found.rows, use_of(found).code) == (rows_of(tables, JOIN), "NOT_READABLE")
+
+
+def test_the_files_of_the_version_are_listed_whatever_has_been_committed_since(tables):
+    """Another writer may commit between two questions of a local task."""
+    before = file_partitions(tables, NAME, "2", ["day"])
+    compacted(tables)
+    assert file_partitions(tables, NAME, "2", ["day"]) == before
+    assert len(before) == DAYS + 1
+    assert before != file_partitions(tables, NAME, "4", ["day"])

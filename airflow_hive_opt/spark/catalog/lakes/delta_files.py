@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 from urllib.parse import unquote
 
-from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import Place
-from airflow_hive_opt.spark.session.spark_compat import active
+from airflow_hive_opt.spark.session.spark_compat import active, items
+from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PHYSICAL = "delta.columnMapping.physicalName"
-
-
-class OtherVersion(Exception):
-    """The table has another version by now; the message says so."""
 
 
 def names_in_files(metadata: Any) -> dict[str, str]:
@@ -36,14 +32,17 @@ def file_partitions(
 ) -> dict[str, tuple[Optional[str], ...]]:
     """The values of partition columns as text, by the file's path in the table's folder.
 
-    ``columns`` are partition columns in lower case. Raises :class:`OtherVersion` if ``version`` is
-    not the current one, and Spark's errors.
+    ``columns`` are partition columns in lower case. Raises Spark's errors.
     """
     from pyspark.sql import DataFrame
 
-    snapshot = load(session, Place.of(table)).initialSnapshot()
-    if str(snapshot.version()) != version:
-        raise OtherVersion(f"{table} has another version than {version} by now")
+    # a query's plan has the snapshot of any version, and the same methods in all releases of Delta
+    place = Place.of(table)
+    name = ".".join(map(quote, (place.catalog, *place.namespace, place.name)))
+    query = session.sql(f"SELECT * FROM {name} VERSION AS OF {int(version)}")
+    plan: Any = query._jdf.queryExecution().analyzed()
+    (leaf,) = items(plan.collectLeaves())
+    snapshot = leaf.relation().location().getSnapshot()
     names = {
         name.lower(): physical for name, physical in names_in_files(snapshot.metadata()).items()
     }
