@@ -185,8 +185,8 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/application/handed_over.py",
                 (
-                    " or best_effort(partial(table_id, session, table)) != then.table_id:",
-                    ":",
+                    "(now.snapshot, now.table_id) != (then.snapshot, then.table_id):",
+                    "now.snapshot != then.snapshot:",
                     "a table that is made again has the same versions, with keys in other files",
                 ),
             ),
@@ -197,7 +197,7 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/application/handed_over.py",
                 (
-                    "if now is not None and now != found.table_id:",
+                    "if now is not None and now.table_id != found.table_id:",
                     "if False:",
                     "a version is read that is not the one of the keys",
                 ),
@@ -252,6 +252,54 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             ),
             INDEX_CHANGES,
             "merge_into_the_table",
+        ),
+        (
+            edits(
+                "spark/local_task/fixed_snapshots.py",
+                (
+                    "if not _is_as_planned(table.scanned, described(session, place, loaded)):",
+                    "if False:",
+                    "a column that is no partition column any more has no values in the log",
+                ),
+            ),
+            INDEX_CHANGES,
+            "partitions_that_change",
+        ),
+        (
+            edits(
+                "spark/local_task/fixed_snapshots.py",
+                (
+                    "if found is not None and found.provider == table.provider == DELTA:",
+                    "if False:",
+                    "a path and a name may be of one table",
+                ),
+            ),
+            INDEX_CHANGES,
+            "by_its_path_is_not_held",
+        ),
+        (
+            edits(
+                "spark/local_task/lake_scans.py",
+                (
+                    "except Exception as error:",
+                    "except ValueError as error:",
+                    "an index must not fail a run",
+                ),
+            ),
+            INDEX_CHANGES,
+            "error_of_any_class",
+        ),
+        (
+            edits(
+                "spark/catalog/lakes/delta_files.py",
+                (
+                    "    if str(snapshot.metadata().id()) != table_id:",
+                    "    if False:",
+                    "another table has the same numbers of versions",
+                ),
+            ),
+            INDEX_CHANGES,
+            "version_are_listed",
         ),
     )
 )

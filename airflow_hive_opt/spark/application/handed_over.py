@@ -18,7 +18,7 @@ from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.session_binding import check_binding
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
-from airflow_hive_opt.spark.local_task.snapshots import current, log_newer, table_id
+from airflow_hive_opt.spark.local_task.snapshots import current, log_newer
 from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
 from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 
@@ -60,8 +60,8 @@ def _check_not_made_again(session: SparkSession, descriptor: Descriptor) -> None
     for found in descriptor.snapshots:
         if not found.held or not found.table_id:
             continue
-        now = best_effort(partial(table_id, session, found.table))
-        if now is not None and now != found.table_id:
+        now = best_effort(partial(current, session, found.table, with_id=True))
+        if now is not None and now.table_id != found.table_id:
             raise OtherSession(
                 f"{found.table} was made again after the local task, so its version "
                 f"{found.snapshot} has other rows: clear the local task"
@@ -76,9 +76,8 @@ def _at_their_snapshots(session: SparkSession, descriptor: Descriptor) -> Descri
     is_current = reads_current_metadata(session)
     others = set()
     for table, then in needed.items():
-        now = best_effort(partial(current, session, table)) if is_current else None
-        is_same = now is not None and now.snapshot == then.snapshot
-        if not is_same or best_effort(partial(table_id, session, table)) != then.table_id:
+        now = best_effort(partial(current, session, table, with_id=True)) if is_current else None
+        if now is None or (now.snapshot, now.table_id) != (then.snapshot, then.table_id):
             log.info(
                 "the key index of %s is not used: %s", table, IndexCode.OTHER_SNAPSHOT.sentence
             )

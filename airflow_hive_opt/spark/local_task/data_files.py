@@ -26,7 +26,10 @@ Values = tuple[Optional[str], ...]
 
 
 class DataFiles:
-    """The data files of ``table`` at ``snapshot``; ``fields`` are those of its partitions."""
+    """The data files of ``table`` at ``snapshot``; ``fields`` are those of its partitions.
+
+    ``table_id`` is as in :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
+    """
 
     def __init__(
         self,
@@ -34,11 +37,13 @@ class DataFiles:
         table: Table,
         fields: Sequence[PartitionField],
         snapshot: str,
+        table_id: str = "",
     ) -> None:
         self._session = session
         self._table = table
         self._fields = fields
         self._snapshot = snapshot
+        self._table_id = table_id
         self._begun: Optional[Future[dict[str, Values]]] = None
 
     def begin(self) -> None:
@@ -56,7 +61,7 @@ class DataFiles:
         name, snapshot = self._table.name, self._snapshot
         if self._table.provider == DELTA:
             columns = [field.column.name for field in self._fields]
-            return file_partitions(self._session, name, snapshot, columns)
+            return file_partitions(self._session, name, snapshot, self._table_id, columns)
         selected = ["file_path", *(field.as_text for field in self._fields)]
         rows = self._session.sql(
             f"SELECT {', '.join(selected)} FROM {quote_table(name)}.files "

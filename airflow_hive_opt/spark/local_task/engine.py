@@ -165,7 +165,7 @@ class SparkScans:
         if lookup is not None and not context.skips_keys(decision):
             try:
                 lookup.begin(decision)
-            except context.engine.failures as error:  # the lookup says it if it fails too
+            except Exception as error:  # noqa: BLE001 - the lookup says it if it fails too
                 log.debug("the data files of %s are read later: %s", decision.table.name, error)
         format_ = named(self._session, decision.table.provider)
         in_plan = self._may_count_in_plan and format_.plans_files and not decision.table.indexed

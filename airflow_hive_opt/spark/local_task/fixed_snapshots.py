@@ -7,23 +7,22 @@ table runs on a branch that begins there (:mod:`~airflow_hive_opt.spark.map_join
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Union
 
-from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.indexed_scans import HeldScan
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.restriction.restrict import restrict
+from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import Identity, identity_of
 from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
+from airflow_hive_opt.spark.catalog.lakes.tables import described
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
 from airflow_hive_opt.spark.local_task.snapshots import (
     current,
-    has_same_columns,
     is_view,
     relations,
-    table_id,
 )
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
@@ -42,11 +41,13 @@ class FixedSnapshot:
     """The snapshot of a table at which a statement reads it.
 
     ``held`` are its scans, which must read the snapshot; empty if the statement changes the table.
-    ``table_id`` is as in :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
+    ``identity`` is what indexes know the table by at this snapshot. ``table_id`` is as in
+    :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
     """
 
     snapshot: str
     held: tuple[HeldScan, ...]
+    identity: Identity
     table_id: str = ""
 
 
@@ -74,27 +75,32 @@ def fixed_snapshot(
     """The snapshot of the table of ``relation``, or why there is none; raises Spark's errors."""
     if not reads_current_metadata(session):
         return "the session has cached rows, or reads a branch"
-    table = relation.table
-    found = current(session, table.name)
-    if found is None:
+    table, place = relation.table, Place.of(relation.table.name)
+    loaded = load(session, place)
+    format_ = loaded_format(session, loaded)
+    version = None if format_ is None else format_.version(session, place, loaded)
+    if format_ is None or version is None:
         return f"{table.name} has no current snapshot, or its name is that of a version"
-    if not best_effort(partial(has_same_columns, session, found)):
+    if not format_.has_columns_of(session, loaded, version):
         return "the table's columns have changed since its last snapshot"
+    if not _is_as_planned(table.scanned, described(session, place, loaded)):
+        return "the table's columns or partitions have changed since the statement was planned"
+    identity, id_ = identity_of(session, table.scanned, loaded), format_.table_id(loaded)
     if is_target(plan, relation):
         if table.provider == DELTA:
             return "a Delta table has no branches, on which a statement could change it"
         why = _why_no_branch(session, catalog, plan, table.name)
-        return why or FixedSnapshot(found.snapshot, ())
-    if _may_write(catalog, plan, table):
+        return why or FixedSnapshot(version, (), identity, id_)
+    if _may_write(session, catalog, plan, table):
         return "the statement also writes the table"
     scans = {
-        each.reference: HeldScan(each.scan, each.text, each.aliased, found.snapshot)
+        each.reference: HeldScan(each.scan, each.text, each.aliased, version)
         for each in relations(plan)
         if each.table.name == table.name and each.restrictable
     }
     held = tuple(scans.values())
     why = _why_read_now(catalog, restrict(plan.sql, (), {}, held=held), table.name, 0)
-    return why or FixedSnapshot(found.snapshot, held, table_id(session, table.name))
+    return why or FixedSnapshot(version, held, identity, id_)
 
 
 def is_target(plan: Plan, relation: TableRelation) -> bool:
@@ -102,16 +108,27 @@ def is_target(plan: Plan, relation: TableRelation) -> bool:
     return plan.row_level is not None and plan.row_level.target == relation.reference
 
 
-def _may_write(catalog: Catalog, plan: Plan, table: Table) -> bool:
+def _is_as_planned(planned: Table, now: Table | None) -> bool:
+    """Whether a table has the columns and partitions for which the statement was planned."""
+    return now is not None and all(
+        getattr(now, name) == getattr(planned, name)
+        for name in ("columns", "partitioned_by", "partition_fields", "partition_times")
+    )
+
+
+def _may_write(session: SparkSession, catalog: Catalog, plan: Plan, table: Table) -> bool:
     """Whether the statement may put rows into the table.
 
-    A table may have names in several catalogs. Of a target that does not exist yet, only the last
-    part is compared.
+    A table may have names in several catalogs, and a Delta table its path. Of a target that does
+    not exist yet, only the last part is compared.
     """
     if not plan.target:
         return False
     target = plan.target.replace("`", "")
     found = catalog.table(target)
+    if found is not None and found.provider == table.provider == DELTA:
+        ids = [current(session, each.name, with_id=True) for each in (found, table)]
+        return None in ids or len({each.table_id for each in ids if each is not None}) == 1
     names = (target if found is None else found.name).lower().split(".")
     compared = 1 if found is None else 2
     return names[-compared:] == table.name.lower().split(".")[-compared:]

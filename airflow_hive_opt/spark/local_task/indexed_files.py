@@ -22,7 +22,7 @@ from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.key_indexes import identity_of
+from airflow_hive_opt.spark.catalog.lakes.key_indexes import Identity
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
@@ -35,7 +35,6 @@ from airflow_hive_opt.spark.local_task.value_lists import (
     ValueFilter,
     with_fewer_ranges,
 )
-from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.types import family
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ class KeyIndexLookup:
         self, decision: ScanDecision, relation: TableRelation, fixed: FixedSnapshot
     ) -> DataFiles:
         fields = partition_fields(relation)
-        return DataFiles(self._session, decision.table, fields, fixed.snapshot)
+        return DataFiles(self._session, decision.table, fields, fixed.snapshot, fixed.table_id)
 
     def _look_up(
         self,
@@ -180,7 +179,7 @@ class KeyIndexLookup:
         """What the index of one column says, and the files that must be read, if it is used."""
         if keys.keys is None or not self._is_sound(keys, decision):
             return _refused(keys, IndexCode.KEYS_NOT_LISTED), None
-        found = self._found(keys, decision.table)
+        found = self._found(keys, fixed.identity)
         if isinstance(found, IndexUse):
             return found, None
         every = files.partitions.keys()
@@ -212,9 +211,8 @@ class KeyIndexLookup:
             return keys.is_exact
         return keys.row_filter.guard is not None and len(keys.keys or ()) <= MOST_LISTED
 
-    def _found(self, keys: ValueFilter, table: Table) -> Union[FoundFiles, IndexUse]:
+    def _found(self, keys: ValueFilter, identity: Identity) -> Union[FoundFiles, IndexUse]:
         try:
-            identity = identity_of(self._session, table)
             index = read_index(self._folder, identity.uuid, identity.columns[keys.column])
             if index is None:
                 return _refused(keys, IndexCode.NOT_READABLE, "it has been removed")

@@ -128,7 +128,7 @@ class LakeScan:
             return Indexed()
         try:
             return self._lookup.indexed(self._decision, filters)
-        except self._context.engine.failures as error:
+        except Exception as error:  # noqa: BLE001 - an index costs speed, never the run
             log.warning(
                 "the key indexes of %s are not used: %s", self._decision.table.name, in_words(error)
             )

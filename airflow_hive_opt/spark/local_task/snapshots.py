@@ -88,7 +88,7 @@ def hold(
     return Holding(
         _at_snapshots(session, plan, held),
         tuple(
-            replace(found, held=True, table_id=table_id(session, found.table))
+            replace(found, held=True, table_id=_table_id(session, found.table))
             if found.table in held
             else found
             for found in snapshots
@@ -115,23 +115,23 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
             )
 
 
-def current(session: SparkSession, table: str) -> Snapshot | None:
+def current(session: SparkSession, table: str, with_id: bool = False) -> Snapshot | None:
     """The snapshot at which the session reads a table; ``None`` if it reads another version.
 
-    Raises Spark's errors.
+    Without ``with_id`` the table's ID is left out, which may take a query. Raises Spark's errors.
     """
     place = Place.of(table)
     loaded = load(session, place)
     format_ = loaded_format(session, loaded)
     version = None if format_ is None else format_.version(session, place, loaded)
-    return None if version is None else Snapshot(table, version)
+    if format_ is None or version is None:
+        return None
+    return Snapshot(table, version, table_id=format_.table_id(loaded) if with_id else "")
 
 
-def table_id(session: SparkSession, table: str) -> str:
-    """What differs if the table is made again; empty if its snapshots do. Raises Spark's errors."""
-    loaded = load(session, Place.of(table))
-    format_ = loaded_format(session, loaded)
-    return "" if format_ is None else format_.table_id(loaded)
+def _table_id(session: SparkSession, table: str) -> str:
+    found = current(session, table, with_id=True)
+    return "" if found is None else found.table_id
 
 
 def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:

@@ -11,8 +11,9 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
+from airflow_hive_opt.spark.local_task import data_files, fixed_snapshots
 from tests.lakes.databases import drop_database
-from tests.lakes.delta.indexes import build_index
+from tests.lakes.delta.indexes import build_index, place_of
 from tests.lakes.delta.orders import (
     DAYS,
     JOIN,
@@ -112,7 +113,7 @@ def moved_to_another_day(session):
 
 
 def replaced(session):
-    """The table keeps its ID and its versions, and gets other files."""
+    """The table gets another ID, so that it has no index any more."""
     session.sql(
         f"CREATE OR REPLACE TABLE {ORDERS} USING delta PARTITIONED BY (day) AS SELECT "
         "id, concat('k', id) AS code, 8 AS v, date_add(DATE'2024-03-01', cast(id % 40 AS int)) AS "
@@ -152,6 +153,7 @@ def test_a_stale_index_loses_no_rows(tables, tmp_path, root, name):
     expected = rows_of(tables, JOIN)
     stale = run(tables, JOIN, tmp_path, index_path=str(root))
     assert stale.rows == expected == literal_rows(tables)
+    assert stale.report.descriptor.index_uses or name == "replaced"
     build_index(tables, root, NAME, "id")
     fresh = run(tables, JOIN, tmp_path, index_path=str(root))
     assert fresh.rows == expected
@@ -300,8 +302,118 @@ def test_a_damaged_index_costs_no_rows(tables, tmp_path, root, caplog):
 
 def test_the_files_of_the_version_are_listed_whatever_has_been_committed_since(tables):
     """Another writer may commit between two questions of a local task."""
-    before = file_partitions(tables, NAME, "2", ["day"])
+    own = tables.sql(f"DESCRIBE DETAIL {ORDERS}").head()["id"]
+    before = file_partitions(tables, NAME, "2", own, ["day"])
     compacted(tables)
-    assert file_partitions(tables, NAME, "2", ["day"]) == before
+    assert file_partitions(tables, NAME, "2", own, ["day"]) == before
     assert len(before) == DAYS + 1
-    assert before != file_partitions(tables, NAME, "4", ["day"])
+    assert before != file_partitions(tables, NAME, "4", own, ["day"])
+    with pytest.raises(ValueError, match="not partitioned by code in version 2"):
+        file_partitions(tables, NAME, "2", own, ["code"])
+    with pytest.raises(ValueError, match="made again"):
+        file_partitions(tables, NAME, "2", "another", ["day"])
+
+
+def changed_meanwhile(monkeypatch, change, after=False):
+    """Another writer changes the table once, before the snapshot is fixed or after that."""
+    left, step = [change], fixed_snapshots.fixed_snapshot
+
+    def changed(*arguments):
+        if not after and left:
+            left.pop()()
+        found = step(*arguments)
+        if left:
+            left.pop()()
+        return found
+
+    monkeypatch.setattr(fixed_snapshots, "fixed_snapshot", changed)
+
+
+def overwrite(session, sql: str, day: str) -> None:
+    writer = session.sql(sql).write.format("delta").mode("overwrite")
+    writer.option("overwriteSchema", "true").partitionBy(day).saveAsTable(ORDERS)
+
+
+@pytest.mark.parametrize("left", ["third", "third AS other"])
+def test_partitions_that_change_after_the_plan_give_no_conditions(
+    database, tmp_path, root, monkeypatch, left
+):
+    database.sql(
+        f"CREATE TABLE {ORDERS} USING delta PARTITIONED BY (day, third) AS SELECT id, 1 AS v, "
+        "cast(id % 40 AS int) AS day, cast(id % 3 AS int) AS third FROM range(0, 400, 1, 1)"
+    )
+    build_index(database, root, NAME, "id")
+
+    def change():
+        overwrite(database, f"SELECT id, v, day, {left} FROM {ORDERS}", "day")
+        build_index(database, root, NAME, "id")
+
+    changed_meanwhile(monkeypatch, change)
+    found = run(database, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(database, JOIN) == literal_rows(database) != []
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+    assert "since the statement was planned" in use_of(found).why
+
+
+def test_columns_that_swap_names_after_the_version_is_fixed_keep_their_indexes(
+    database, tmp_path, root, monkeypatch
+):
+    """The statement reads the version with its names."""
+    database.sql(
+        f"CREATE TABLE {ORDERS} (id bigint, other bigint, v int, day int) USING delta "
+        f"PARTITIONED BY (day) {MAPPED}"
+    )
+    rows = "SELECT id, 400 - id, 1, cast(id % 40 AS int) FROM range(0, 400, 1, 1)"
+    database.sql(f"INSERT INTO {ORDERS} {rows}")
+    build_index(database, root, NAME, "id")
+    build_index(database, root, NAME, "other")
+    before = rows_of(database, JOIN)
+
+    def swap():
+        for old, new in (("id", "more"), ("other", "id"), ("more", "other")):
+            database.sql(f"ALTER TABLE {ORDERS} RENAME COLUMN {old} TO {new}")
+
+    changed_meanwhile(monkeypatch, swap, after=True)
+    found = run(database, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == before != rows_of(database, JOIN)
+    assert (use_of(found).code, use_of(found).unknown) == ("USED", 0)
+
+
+@pytest.mark.parametrize("escaped", ["true", "false"])
+@pytest.mark.parametrize("column", ["a'b", "a\\b"])
+def test_odd_names_of_partition_columns_become_conditions(
+    database, tmp_path, root, column, escaped
+):
+    database.sql(
+        f"CREATE TABLE {ORDERS} USING delta PARTITIONED BY (day, `{column}`) AS SELECT id, 1 AS v, "
+        f"cast(id % 40 AS int) AS day, concat('p', id % 3) AS `{column}` FROM range(0, 400, 1, 1)"
+    )
+    build_index(database, root, NAME, "id")
+    database.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
+    try:
+        found = run(database, JOIN, tmp_path, index_path=str(root))
+        assert found.rows == rows_of(database, JOIN) == literal_rows(database) != []
+    finally:
+        database.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert (use_of(found).code, use_of(found).files) == ("USED", 3)
+    assert "IS NULL" not in found.statement
+
+
+def test_an_insert_into_the_table_by_its_path_is_not_held(tables, tmp_path, root):
+    path = place_of(tables, NAME)
+    before = rows_of(tables, f"SELECT * FROM {ORDERS}")
+    insert = f"INSERT INTO delta.`{path}` (id, v, day) {JOIN}"
+    found = run(tables, insert, tmp_path, index_path=str(root))
+    assert use_of(found).why == "the statement also writes the table"
+    assert len(rows_of(tables, f"SELECT * FROM {ORDERS}")) == len(before) + 4
+
+
+def test_an_error_of_any_class_costs_no_run(tables, tmp_path, root, monkeypatch, caplog):
+    def failing(*_):
+        raise KeyError("day")
+
+    monkeypatch.setattr(data_files, "file_partitions", failing)
+    with caplog.at_level(logging.WARNING):
+        found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, JOIN) == literal_rows(tables)
+    assert "the key indexes of" in caplog.text

@@ -9,6 +9,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.key_index.manifest import folder_of
+from airflow_hive_opt.spark.local_task import fixed_snapshots
 from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import needs_jvm
@@ -267,6 +268,52 @@ def test_a_renamed_key_column_keeps_its_index(tables, tmp_path, root):
     tables.sql(f"INSERT INTO {ORDERS} VALUES (1, 'k1', 1, NULL)")
     found = run(tables, sql, tmp_path, index_path=str(root))
     assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+
+
+def changed_meanwhile(monkeypatch, change, after=False):
+    """Another writer changes the table once, before the snapshot is fixed or after that."""
+    left, step = [change], fixed_snapshots.fixed_snapshot
+
+    def changed(*arguments):
+        if not after and left:
+            left.pop()()
+        found = step(*arguments)
+        if left:
+            left.pop()()
+        return found
+
+    monkeypatch.setattr(fixed_snapshots, "fixed_snapshot", changed)
+
+
+def test_a_layout_that_changes_after_the_plan_gives_no_conditions(
+    tables, tmp_path, root, monkeypatch
+):
+    """A new file has no value of the field that was dropped, but its rows have one."""
+    changed_meanwhile(monkeypatch, lambda: no_longer_by_day(tables))
+    found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, JOIN) == literal_rows(tables, JOIN, "3, 43, 7, 5000")
+    assert use_of(found).code == "NO_FIXED_SNAPSHOT"
+    assert "since the statement was planned" in use_of(found).why
+
+
+def test_columns_that_swap_names_after_the_snapshot_is_fixed_keep_their_indexes(
+    tables, tmp_path, root, monkeypatch
+):
+    """The statement reads the snapshot with its names."""
+    tables.sql(f"ALTER TABLE {ORDERS} ADD COLUMN other bigint")
+    tables.sql(f"UPDATE {ORDERS} SET other = 400 - id")
+    for column in ("id", "other"):
+        build_index(tables, root, ORDERS, column)
+    before = rows_of(tables, JOIN)
+
+    def swap():
+        for old, new in (("id", "more"), ("other", "id"), ("more", "other")):
+            tables.sql(f"ALTER TABLE {ORDERS} RENAME COLUMN {old} TO {new}")
+
+    changed_meanwhile(monkeypatch, swap, after=True)
+    found = run(tables, JOIN, tmp_path, index_path=str(root))
+    assert found.rows == before != rows_of(tables, JOIN)
+    assert (use_of(found).code, use_of(found).unknown) == ("USED", 0)
 
 
 def test_keys_may_be_texts(tables, tmp_path, root):

@@ -28,13 +28,15 @@ def names_in_files(metadata: Any) -> dict[str, str]:
 
 
 def file_partitions(
-    session: SparkSession, table: str, version: str, columns: Sequence[str]
+    session: SparkSession, table: str, version: str, table_id: str, columns: Sequence[str]
 ) -> dict[str, tuple[Optional[str], ...]]:
     """The values of partition columns as text, by the file's path in the table's folder.
 
-    ``columns`` are partition columns in lower case. Raises Spark's errors.
+    ``columns`` are partition columns in lower case. Raises ``ValueError`` if the version does not
+    have them, or is that of a table with another ID, and Spark's errors.
     """
     from pyspark.sql import DataFrame
+    from pyspark.sql.functions import col
 
     # a query's plan has the snapshot of any version, and the same methods in all releases of Delta
     place = Place.of(table)
@@ -43,16 +45,17 @@ def file_partitions(
     plan: Any = query._jdf.queryExecution().analyzed()
     (leaf,) = items(plan.collectLeaves())
     snapshot = leaf.relation().location().getSnapshot()
+    if str(snapshot.metadata().id()) != table_id:
+        raise ValueError(f"{table} has been made again")
+    partitioned = {str(each).lower() for each in items(snapshot.metadata().partitionColumns())}
+    if missing := sorted(set(columns) - partitioned):
+        raise ValueError(f"{table} is not partitioned by {missing[0]} in version {version}")
     names = {
         name.lower(): physical for name, physical in names_in_files(snapshot.metadata()).items()
     }
-    values = [f"partitionValues[{_literal(names[column])}]" for column in columns]
     with active(session):
-        rows = DataFrame(snapshot.allFiles().toDF(), session).selectExpr("path", *values).collect()
+        files = DataFrame(snapshot.allFiles().toDF(), session)
+        values = [col("partitionValues")[names[column]] for column in columns]
+        rows = files.select("path", *values).collect()
     # an empty text is NULL
     return {unquote(row[0]): tuple(value or None for value in row[1:]) for row in rows}
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

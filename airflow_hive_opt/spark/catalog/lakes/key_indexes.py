@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.key_index.manifest import field_ids_in
 from airflow_hive_opt.spark.catalog.lakes.delta_files import names_in_files
-from airflow_hive_opt.spark.catalog.lakes.loading import load
-from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG, is_indexable
@@ -73,7 +71,7 @@ def with_indexes(session: SparkSession, table: Table, loaded: Any, folder: Stora
     if not is_indexable(table.provider):
         return table
     try:
-        identity = _IDENTITIES[table.provider](session, loaded)
+        identity = identity_of(session, table, loaded)
         indexed = field_ids_in(folder, identity.uuid)
     except Exception as error:  # noqa: BLE001 - drivers raise errors of their own
         log.warning("the key indexes of %s can't be listed: %s", table.name, in_words(error))
@@ -82,9 +80,9 @@ def with_indexes(session: SparkSession, table: Table, loaded: Any, folder: Stora
     return replace(table, indexed=tuple(names))
 
 
-def identity_of(session: SparkSession, table: Table) -> Identity:
-    """The table's identity now; raises Spark's errors."""
-    return _IDENTITIES[table.provider](session, load(session, Place.of(table.name)))
+def identity_of(session: SparkSession, table: Table, loaded: Any) -> Identity:
+    """The table's identity; ``loaded`` is the JVM's. Raises Spark's errors."""
+    return _IDENTITIES[table.provider](session, loaded)
 
 
 def _of_iceberg(session: SparkSession, loaded: Any) -> Identity:

@@ -99,7 +99,7 @@ class LakeTables:
     def _look_up(self, place: Place) -> Table | None:
         try:
             loaded = load(self._session, place)
-            found = _described(self._session, place, loaded)
+            found = described(self._session, place, loaded)
             if found is None or self._indexes is None:
                 return found
             return with_indexes(self._session, found, loaded, self._indexes)
@@ -119,7 +119,8 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in found)
 
 
-def _described(session: SparkSession, place: Place, loaded: Any) -> Table | None:
+def described(session: SparkSession, place: Place, loaded: Any) -> Table | None:
+    """A loaded table for the planner, without its indexes; ``None`` if there is no such table."""
     columns, location = columns_and_location(loaded)
     table = Table(place.full_name, columns, total_bytes=UNKNOWN_SIZE, location=location)
     format_ = loaded_format(session, loaded)
