@@ -89,7 +89,7 @@ class Asked:
 @pytest.fixture
 def files(monkeypatch):
     monkeypatch.setattr(data_files, "in_session", lambda _, function: function)
-    table = SimpleNamespace(name="lake.shop.orders")
+    table = SimpleNamespace(provider="iceberg", name="lake.shop.orders")
     return lambda session: DataFiles(session, table, [], "7")
 
 
@@ -130,4 +130,4 @@ OTHERS = [replace(ORDERS, name=name) for name in ("lake.other.orders", "second.k
 def test_what_an_insert_may_write(target, table, may):
     catalog = JsonCatalog.of([ORDERS, HYPHEN, *OTHERS])
     planned = plan(f"INSERT INTO {target} SELECT id FROM lake.ki.orders", catalog)
-    assert _may_write(catalog, planned, table) is may
+    assert _may_write(None, catalog, planned, table) is may  # no session is asked about Iceberg
