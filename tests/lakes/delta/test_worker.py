@@ -217,4 +217,4 @@ def test_only_a_table_with_a_key_index_leaves_the_statement_to_spark(
     assert hand_over(tasks, JOIN.format(table), **options).reader == "worker"
     build_index(session, UPath(root), table, "i")
     job = worker_job(tasks, JOIN.format(table), index_path=str(root))
-    assert f"spark_catalog.{table} has a key index" in why(job, conf=conf)
+    assert f"{table} has a key index" in why(job, conf=conf)
