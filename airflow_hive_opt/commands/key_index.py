@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -162,18 +161,15 @@ def _delta_folder(table: str) -> UPath | None:
     from upath import UPath
 
     from airflow_hive_opt.documents.storage import fsspec_uri
-    from airflow_hive_opt.key_index.delta_log import folder_in, is_table
+    from airflow_hive_opt.key_index.delta_log import folder_in, is_table, why_unreadable
 
     try:
         folder = UPath(fsspec_uri(folder_in(table))) if folder_in(table) else None
         is_delta = folder is not None and is_table(folder)
     except Exception as error:  # of the storage
         raise UsageError(f"can't look into {table}: {error}") from error
-    if is_delta and any(find_spec(library) is None for library in ("deltalake", "pyarrow")):
-        raise UsageError(
-            f"{table} is a Delta table, and deltalake or PyArrow is not installed: "
-            "pip install 'airflow-hive-opt[delta]'"
-        )
+    if is_delta and (why := why_unreadable(table)):
+        raise UsageError(why)
     return folder if is_delta else None
 
 

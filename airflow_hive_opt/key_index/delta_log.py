@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Optional
@@ -116,6 +117,16 @@ def is_table(folder: StoragePath) -> bool:
     """Whether a folder is that of a Delta table; raises errors of the storage."""
     file_system: Any = folder.fs
     return bool(file_system.exists(f"{folder.path.rstrip('/')}/{LOG}"))
+
+
+def why_unreadable(table: str) -> str:
+    """Which libraries are missing to read a Delta table; empty if none is."""
+    if all(find_spec(library) is not None for library in ("deltalake", "pyarrow")):
+        return ""
+    return (
+        f"{table} is a Delta table, and deltalake or PyArrow is not installed: "
+        "pip install 'airflow-hive-opt[delta]'"
+    )
 
 
 def read_log(name: str, folder: StoragePath) -> DeltaLog:

@@ -94,13 +94,10 @@ def column_to_index(
 
 def _of_delta(table: str, column: str, folder: ObjectStoragePath) -> IndexedColumn:
     from airflow_hive_opt.key_index.delta import DeltaColumn
-    from airflow_hive_opt.key_index.delta_log import read_log
+    from airflow_hive_opt.key_index.delta_log import read_log, why_unreadable
 
-    if any(find_spec(library) is None for library in ("deltalake", "pyarrow")):
-        raise AirflowFailException(
-            f"{table} is a Delta table, and deltalake or PyArrow is not installed: "
-            "pip install 'airflow-hive-opt[delta]'"
-        )
+    if why := why_unreadable(table):
+        raise AirflowFailException(why)
     return DeltaColumn(read_log(table, folder), table, column)
 
 

@@ -189,7 +189,7 @@ def test_wrong_arguments_are_errors(root, place, capsys, monkeypatch):
     (place / "_delta_log" / f"{1:020}.json").unlink()
     assert main(["key-index", "build", str(place), "order_id", *options]) == 1
     assert "has gaps" in capsys.readouterr().err
-    module = "airflow_hive_opt.commands.key_index.find_spec"
+    module = "airflow_hive_opt.key_index.delta_log.find_spec"
     monkeypatch.setattr(module, lambda name: None if name == "deltalake" else name)
     assert main(["key-index", "build", str(place), "order_id", *options]) == 2
     assert "pip install 'airflow-hive-opt[delta]'" in capsys.readouterr().err

@@ -174,7 +174,7 @@ ON_SPARK: tuple[Noticed, ...] = (
     ),
     _edit(
         _SNAPSHOTS,
-        "if _may_write(session, catalog, plan, table):",
+        "if _may_write(session, catalog, plan, table, id_):",
         "if False:",
         "a statement that writes the table must read what it is when it runs",
         f"{_READS}::test_a_statement_that_also_writes_the_table_does_not_use_the_index",

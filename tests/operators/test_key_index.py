@@ -268,8 +268,8 @@ def test_a_delta_table_without_partitions_is_a_warning(root, tmp_path, capsys):
 
 
 def test_a_missing_library_fails_without_a_retry(delta, root, monkeypatch):
-    module = "airflow_hive_opt.provider.key_indexes.find_spec"
-    monkeypatch.setattr(module, lambda _: None)
+    for module in ("provider.key_indexes", "key_index.delta_log"):
+        monkeypatch.setattr(f"airflow_hive_opt.{module}.find_spec", lambda _: None)
     with pytest.raises(AirflowFailException, match=r"pip install 'airflow-hive-opt\[delta\]'"):
         executed(str(delta))
     with pytest.raises(AirflowFailException, match=r"pip install 'airflow-hive-opt\[iceberg\]'"):

@@ -130,4 +130,5 @@ OTHERS = [replace(ORDERS, name=name) for name in ("lake.other.orders", "second.k
 def test_what_an_insert_may_write(target, table, may):
     catalog = JsonCatalog.of([ORDERS, HYPHEN, *OTHERS])
     planned = plan(f"INSERT INTO {target} SELECT id FROM lake.ki.orders", catalog)
-    assert _may_write(None, catalog, planned, table) is may  # no session is asked about Iceberg
+    # no session is asked about Iceberg
+    assert _may_write(None, catalog, planned, table, "") is may

@@ -7,7 +7,7 @@ table runs on a branch that begins there (:mod:`~airflow_hive_opt.spark.map_join
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from airflow_hive_opt.documents.indexed_scans import HeldScan
 from airflow_hive_opt.pruning.plan import Plan
@@ -89,9 +89,9 @@ def fixed_snapshot(
     if is_target(plan, relation):
         if table.provider == DELTA:
             return "a Delta table has no branches, on which a statement could change it"
-        why = _why_no_branch(session, catalog, plan, table.name)
+        why = _why_no_branch(session, catalog, plan, table.name, loaded)
         return why or FixedSnapshot(version, (), identity, id_)
-    if _may_write(session, catalog, plan, table):
+    if _may_write(session, catalog, plan, table, id_):
         return "the statement also writes the table"
     scans = {
         each.reference: HeldScan(each.scan, each.text, each.aliased, version)
@@ -116,33 +116,35 @@ def _is_as_planned(planned: Table, now: Table | None) -> bool:
     )
 
 
-def _may_write(session: SparkSession, catalog: Catalog, plan: Plan, table: Table) -> bool:
+def _may_write(
+    session: SparkSession, catalog: Catalog, plan: Plan, table: Table, table_id: str
+) -> bool:
     """Whether the statement may put rows into the table.
 
-    A table may have names in several catalogs, and a Delta table its path. Of a target that does
-    not exist yet, only the last part is compared.
+    A table may have names in several catalogs. A Delta table may also have its path, so its
+    ``table_id`` is compared. Of a target that does not exist yet, only the last part is.
     """
     if not plan.target:
         return False
     target = plan.target.replace("`", "")
     found = catalog.table(target)
     if found is not None and found.provider == table.provider == DELTA:
-        ids = [current(session, each.name, with_id=True) for each in (found, table)]
-        return None in ids or len({each.table_id for each in ids if each is not None}) == 1
+        target_now = current(session, found.name, with_id=True)
+        return target_now is None or target_now.table_id == table_id
     names = (target if found is None else found.name).lower().split(".")
     compared = 1 if found is None else 2
     return names[-compared:] == table.name.lower().split(".")[-compared:]
 
 
-def _why_no_branch(session: SparkSession, catalog: Catalog, plan: Plan, name: str) -> str | None:
+def _why_no_branch(
+    session: SparkSession, catalog: Catalog, plan: Plan, name: str, loaded: Any
+) -> str | None:
     """Why the statement can't run on a branch of the table that it changes."""
-    place = Place.of(name)
-    if place.catalog == SESSION_CATALOG:
+    if Place.of(name).catalog == SESSION_CATALOG:
         return "Spark's session catalog can't name a branch"
     if session.conf.get(_WAP_ID, None):
         return f"{_WAP_ID} is set"
-    properties = load(session, place).properties()
-    if str(properties.get(_WAP_PROPERTY)).lower() == "true":
+    if str(loaded.properties().get(_WAP_PROPERTY)).lower() == "true":
         return f"{_WAP_PROPERTY} is true"
     return _why_read_now(catalog, plan.sql, name, 1)
 

@@ -11,7 +11,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
-from airflow_hive_opt.spark.local_task import data_files, fixed_snapshots
+from airflow_hive_opt.spark.local_task import data_files
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index, place_of
 from tests.lakes.delta.orders import (
@@ -27,6 +27,7 @@ from tests.lakes.delta.orders import (
     literal_rows,
     use_of,
 )
+from tests.lakes.other_writer import changed_meanwhile
 from tests.lakes.runs import rows_of, run, run_apart
 
 
@@ -312,21 +313,6 @@ def test_the_files_of_the_version_are_listed_whatever_has_been_committed_since(t
         file_partitions(tables, NAME, "2", own, ["code"])
     with pytest.raises(ValueError, match="made again"):
         file_partitions(tables, NAME, "2", "another", ["day"])
-
-
-def changed_meanwhile(monkeypatch, change, after=False):
-    """Another writer changes the table once, before the snapshot is fixed or after that."""
-    left, step = [change], fixed_snapshots.fixed_snapshot
-
-    def changed(*arguments):
-        if not after and left:
-            left.pop()()
-        found = step(*arguments)
-        if left:
-            left.pop()()
-        return found
-
-    monkeypatch.setattr(fixed_snapshots, "fixed_snapshot", changed)
 
 
 def overwrite(session, sql: str, day: str) -> None:

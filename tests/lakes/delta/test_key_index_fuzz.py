@@ -19,13 +19,14 @@ from airflow_hive_opt.key_index.checker import NotCheckedError, problems_of_desc
 from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index, place_of
+from tests.lakes.keyed_statements import IDS, KEYS, condition_on, keys_of
 from tests.lakes.random_statements import ANY_COLUMN, SMALL
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import another_session
 
 QUERIES = count_of("FUZZ_KEY_INDEX", 20)
-TABLE, KEYS = "kif.ours", ("id", "code", "at")
-DAYS, IDS, EACH_TABLE = 12, 60, 12
+TABLE = "kif.ours"
+DAYS, EACH_TABLE = 12, 12
 _COLUMNS = "id bigint, code string, at date, v int, day date, part string, ts timestamp"
 _LAYOUTS = ("day", "day, part", "part", "part, ts", "v, day", "ts")
 _PROPERTIES = (
@@ -176,24 +177,9 @@ class Table:
         self.log.append(f"damage {path.name}")
 
 
-def keys_of(rng: random.Random) -> str:
-    """The rows of the table of keys."""
-    rows = [
-        f"({key}, 'k{key}', date_add(DATE'2020-01-01', {key}), {rng.randint(-1, 3)})"
-        for key in rng.sample(range(IDS + 10), rng.randint(1, 4))
-    ]
-    return ", ".join([*rows, "(NULL, NULL, NULL, 0)"] if rng.random() < 0.2 else rows)
-
-
 def query(rng: random.Random, columns: list[str]) -> str:
     """A query by keys of ``columns``, most of which have an index."""
-    chosen = rng.sample(columns, rng.randint(1, len(columns)))
-    if rng.random() < 0.15:
-        chosen.append(rng.choice(KEYS))
-    on = [f"t.{name} = k.{name}" for name in dict.fromkeys(chosen)]
-    if rng.random() < 0.3:
-        on.append(rng.choice(["t.v > 1", "k.v > 0", "t.day IS NOT NULL", "t.part = 'a'"]))
-    condition, name = " AND ".join(on), chosen[0]
+    name, condition = condition_on(rng, columns)
     source = rng.choice(["kif.keys", "(SELECT * FROM kif.keys WHERE v >= 0)"])
     return rng.choice(
         [
@@ -234,7 +220,7 @@ def test_random_queries_behind_an_index_have_plain_sparks_rows(session, tmp_path
         left -= 1
         for _ in range(rng.choice([0, 1, 1, 2])):
             table.change()
-        rows = keys_of(rng)
+        rows = keys_of(rng, 1)
         session.sql(f"INSERT OVERWRITE kif.keys VALUES {rows}")
         sql = query(rng, table.indexed)
         options = {"settings": ANY_COLUMN} if rng.random() < 0.3 else {}

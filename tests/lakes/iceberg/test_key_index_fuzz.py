@@ -19,14 +19,14 @@ from airflow_hive_opt.key_index.checker import problems_of_descriptor
 from airflow_hive_opt.key_index.manifest import folder_of
 from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.lakes.iceberg.indexes import build_index, static_table
+from tests.lakes.keyed_statements import IDS, KEYS, condition_on, keys_of
 from tests.lakes.random_statements import ANY_COLUMN, SMALL
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import another_session, needs_jvm
 
 pytestmark = needs_jvm
 STATEMENTS = count_of("FUZZ_KEY_INDEX", 30)
-KEYS = {"id": "bigint", "code": "string", "at": "date"}
-DAYS, IDS, EACH_TABLE = 12, 60, 15
+DAYS, EACH_TABLE = 12, 15
 _COLUMNS = "id bigint, code string, at date, v int, day date, part string, ts timestamp"
 _LAYOUTS = (
     *("day", "day, part", "day, bucket(3, id)", "part, months(at)"),
@@ -73,7 +73,7 @@ class Tables:
                 f"CREATE TABLE lake.kif.{name} ({_COLUMNS}) USING iceberg "
                 f"PARTITIONED BY ({layout}) TBLPROPERTIES ('format-version' = '2', {properties})"
             )
-        self.indexed = rng.sample(list(KEYS), rng.choice([1, 1, 2]))
+        self.indexed = rng.sample(KEYS, rng.choice([1, 1, 2]))
         self.log.append(f"{layout}, {mode}, indexes on {self.indexed}")
         self._insert(rng.randint(60, 150))
         self._insert(rng.randint(1, 20))
@@ -241,27 +241,9 @@ class Tables:
         self._damaged = folder
 
 
-def keys_of(rng: random.Random) -> str:
-    """The rows of the table of keys, each key once or twice."""
-    keys = rng.sample(range(IDS + 10), rng.randint(0, 4))
-    rows = [
-        f"({key}, 'k{key}', date_add(DATE'2020-01-01', {key}), {rng.randint(-1, 3)})"
-        for key in keys
-    ]
-    if rng.random() < 0.2:
-        rows.append("(NULL, NULL, NULL, 0)")
-    return ", ".join(rows)
-
-
 def statement(rng: random.Random, columns: list[str]) -> str:
     """A statement on ``{t}`` by keys of ``columns``, most of which have an index."""
-    chosen = rng.sample(columns, rng.randint(1, len(columns)))
-    if rng.random() < 0.15:
-        chosen.append(rng.choice(list(KEYS)))
-    on = [f"t.{name} = k.{name}" for name in dict.fromkeys(chosen)]
-    if rng.random() < 0.3:
-        on.append(rng.choice(["t.v > 1", "k.v > 0", "t.day IS NOT NULL", "t.part = 'a'"]))
-    condition, name = " AND ".join(on), chosen[0]
+    name, condition = condition_on(rng, columns)
     source = rng.choice(["lake.kif.keys", "(SELECT * FROM lake.kif.keys WHERE v >= 0)"])
     values = "(k.id, k.code, k.at, 9, NULL, 'a')"
     into = "INSERT (id, code, at, v, day, part) VALUES"
@@ -328,7 +310,7 @@ def test_random_statements_behind_an_index_have_plain_sparks_result(session, tmp
         for _ in range(rng.choice([0, 1, 1, 2])):
             tables.change()
         session.sql("DELETE FROM lake.kif.keys")
-        if rows := keys_of(rng):
+        if rows := keys_of(rng, 0):
             session.sql(f"INSERT INTO lake.kif.keys VALUES {rows}")
         sql = statement(rng, tables.indexed)
         options = {"settings": ANY_COLUMN} if rng.random() < 0.3 else {}

@@ -9,8 +9,8 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.key_index.manifest import folder_of
-from airflow_hive_opt.spark.local_task import fixed_snapshots
 from tests.lakes.iceberg.indexes import build_index
+from tests.lakes.other_writer import changed_meanwhile
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.lakes.session import needs_jvm
 
@@ -268,21 +268,6 @@ def test_a_renamed_key_column_keeps_its_index(tables, tmp_path, root):
     tables.sql(f"INSERT INTO {ORDERS} VALUES (1, 'k1', 1, NULL)")
     found = run(tables, sql, tmp_path, index_path=str(root))
     assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
-
-
-def changed_meanwhile(monkeypatch, change, after=False):
-    """Another writer changes the table once, before the snapshot is fixed or after that."""
-    left, step = [change], fixed_snapshots.fixed_snapshot
-
-    def changed(*arguments):
-        if not after and left:
-            left.pop()()
-        found = step(*arguments)
-        if left:
-            left.pop()()
-        return found
-
-    monkeypatch.setattr(fixed_snapshots, "fixed_snapshot", changed)
 
 
 def test_a_layout_that_changes_after_the_plan_gives_no_conditions(
