@@ -136,7 +136,8 @@ def read_log(name: str, folder: StoragePath) -> DeltaLog:
     """
     try:
         file_system, path = folder.fs, folder.path.rstrip("/")
-        with opened(file_system, _needed(file_system, f"{path}/{LOG}")) as table:
+        log = f"{path}/{LOG}"
+        with opened(file_system, needed(file_system, log, _listed(file_system, log))) as table:
             return _described(table, file_system, path)
     except Exception as error:  # of drivers, of deltalake
         why = in_words(error)
@@ -167,9 +168,13 @@ def _described(table: DeltaTable, file_system: Any, folder: str) -> DeltaLog:
     )
 
 
-def _needed(file_system: Any, folder: str) -> dict[str, str]:
-    """The files of the newest whole checkpoint, and of the commits since."""
-    listed = _listed(file_system, folder)
+def needed(file_system: Any, folder: str, listed: Mapping[str, str]) -> dict[str, str]:
+    """The files of the newest whole checkpoint, and of the commits since, for :func:`opened`.
+
+    :param listed: the paths of the files in the ``folder`` of the log, by their names.
+
+    Raises errors of the storage.
+    """
     checkpoints: dict[int, list[str]] = {}
     for name in listed:
         if found := _CHECKPOINT.fullmatch(name):
@@ -178,11 +183,11 @@ def _needed(file_system: Any, folder: str) -> dict[str, str]:
                 checkpoints.setdefault(int(version), []).append(name)
     first = max(checkpoints, default=0)
     names = [name for name in listed if _COMMIT.fullmatch(name) and int(name[:20]) >= first]
-    needed = {name: listed[name] for name in (*names, *checkpoints.get(first, ()))}
+    chosen = {name: listed[name] for name in (*names, *checkpoints.get(first, ()))}
     if checkpoints:
         sidecars = _files(file_system, f"{folder}/{_SIDECARS}")
-        needed.update({f"{_SIDECARS}/{name}": path for name, path in sidecars.items()})
-    return needed
+        chosen.update({f"{_SIDECARS}/{name}": path for name, path in sidecars.items()})
+    return chosen
 
 
 def _has_all_parts(version: str, parts: str, names: Collection[str]) -> bool:

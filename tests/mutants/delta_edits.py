@@ -231,10 +231,10 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
         ),
         (
             edits(
-                "spark/local_task/partition_values.py",
+                "spark/catalog/lakes/delta.py",
                 (
-                    "times = () if is_delta else (TIMESTAMP,)",
-                    "times = (TIMESTAMP,)",
+                    "if each.name in table.partitioned_by and family(each.type) is not None",
+                    "if each.name in table.partitioned_by",
                     "Delta writes a partition's time in the time zone of its writer",
                 ),
             ),
@@ -245,7 +245,7 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/local_task/fixed_snapshots.py",
                 (
-                    "        if table.provider == DELTA:",
+                    "        if not indexed.has_branches:",
                     "        if False:",
                     "a Delta table has no branches",
                 ),
@@ -269,7 +269,7 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/local_task/fixed_snapshots.py",
                 (
-                    "if found is not None and found.provider == table.provider == DELTA:",
+                    "if table_id and found is not None and found.provider == table.provider:",
                     "if False:",
                     "a path and a name may be of one table",
                 ),

@@ -366,9 +366,9 @@ LEFT = {
         "metaData",
         {"configuration": {"delta.coordinatedCommits.commitCoordinator-preview": "x"}},
     ),
-    "the feature v2Checkpoint": (
+    "the feature typeWidening": (
         "protocol",
-        {**READER, "readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint"]},
+        {**READER, "readerFeatures": ["typeWidening"], "writerFeatures": ["typeWidening"]},
     ),
     "a b": ("protocol", {**READER, "readerFeatures": ["a b"]}),
     "files outside": ("add", {"path": "file:///elsewhere/part-0.parquet"}),

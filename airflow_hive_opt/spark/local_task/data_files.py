@@ -11,18 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
-from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
-from airflow_hive_opt.spark.local_task.partition_values import PartitionField
+from airflow_hive_opt.spark.catalog.lakes.formats import indexed_format
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import PartitionField, Values
 from airflow_hive_opt.spark.session.threads import in_session
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.identifiers import quote_table
-from airflow_hive_opt.statement.lake_formats import DELTA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Values = tuple[Optional[str], ...]
-"""The values of one partition as text, in the order of the fields."""
 
 
 class DataFiles:
@@ -58,13 +53,7 @@ class DataFiles:
         return self._read() if self._begun is None else self._begun.result()
 
     def _read(self) -> dict[str, Values]:
-        name, snapshot = self._table.name, self._snapshot
-        if self._table.provider == DELTA:
-            columns = [field.column.name for field in self._fields]
-            return file_partitions(self._session, name, snapshot, self._table_id, columns)
-        selected = ["file_path", *(field.as_text for field in self._fields)]
-        rows = self._session.sql(
-            f"SELECT {', '.join(selected)} FROM {quote_table(name)}.files "
-            f"VERSION AS OF {int(snapshot)} WHERE content = 0"
+        format_ = indexed_format(self._table.provider)
+        return format_.file_partitions(
+            self._session, self._table, self._snapshot, self._table_id, self._fields
         )
-        return {row[0]: tuple(row[1:]) for row in rows.collect()}

@@ -13,8 +13,8 @@ from airflow_hive_opt.documents.indexed_scans import HeldScan
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.restriction.restrict import restrict
-from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
-from airflow_hive_opt.spark.catalog.lakes.key_indexes import Identity, identity_of
+from airflow_hive_opt.spark.catalog.lakes.formats import indexed_format, loaded_format
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity
 from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
 from airflow_hive_opt.spark.catalog.lakes.tables import described
@@ -26,7 +26,6 @@ from airflow_hive_opt.spark.local_task.snapshots import (
 )
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.lake_formats import DELTA
 from airflow_hive_opt.statement.tables import references
 
 if TYPE_CHECKING:
@@ -85,10 +84,11 @@ def fixed_snapshot(
         return "the table's columns have changed since its last snapshot"
     if not _is_as_planned(table.scanned, described(session, place, loaded)):
         return "the table's columns or partitions have changed since the statement was planned"
-    identity, id_ = identity_of(session, table.scanned, loaded), format_.table_id(loaded)
+    indexed = indexed_format(format_.name)
+    identity, id_ = indexed.identity(session, loaded), indexed.table_id(loaded)
     if is_target(plan, relation):
-        if table.provider == DELTA:
-            return "a Delta table has no branches, on which a statement could change it"
+        if not indexed.has_branches:
+            return f"{indexed.name} tables have no branches, on which a statement could change them"
         why = _why_no_branch(session, catalog, plan, table.name, loaded)
         return why or FixedSnapshot(version, (), identity, id_)
     if _may_write(session, catalog, plan, table, id_):
@@ -121,14 +121,14 @@ def _may_write(
 ) -> bool:
     """Whether the statement may put rows into the table.
 
-    A table may have names in several catalogs. A Delta table may also have its path, so its
-    ``table_id`` is compared. Of a target that does not exist yet, only the last part is.
+    A table may have names in several catalogs, and its path may be one of them, so IDs are compared
+    where a format has them. Of a target that does not exist yet, only the last part is.
     """
     if not plan.target:
         return False
     target = plan.target.replace("`", "")
     found = catalog.table(target)
-    if found is not None and found.provider == table.provider == DELTA:
+    if table_id and found is not None and found.provider == table.provider:
         target_now = current(session, found.name, with_id=True)
         return target_now is None or target_now.table_id == table_id
     names = (target if found is None else found.name).lower().split(".")

@@ -22,14 +22,14 @@ from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.key_indexes import Identity
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
     FixedSnapshots,
     is_target,
 )
-from airflow_hive_opt.spark.local_task.partition_values import PartitionField, partition_fields
+from airflow_hive_opt.spark.local_task.partition_values import partition_fields, partition_filter
 from airflow_hive_opt.spark.local_task.value_lists import (
     MOST_LISTED,
     ValueFilter,
@@ -139,8 +139,8 @@ class KeyIndexLookup:
         if self._runs_without is not None and is_target(self._plan, relation):
             uses = [_refused(each, IndexCode.NOT_TRIED_AGAIN) for each in candidates]
             return Indexed(uses=_told([replace(use, runs=self._runs_without) for use in uses]))
-        fixed, fields = self._snapshots.of(relation), partition_fields(relation)
-        if isinstance(fixed, str) or not fields:
+        fixed = self._snapshots.of(relation)
+        if isinstance(fixed, str) or not partition_fields(relation):
             code, why = self.refusal(relation) or (IndexCode.NO_PARTITION_VALUES, "")
             return Indexed(uses=_told([_refused(each, code, why) for each in candidates]))
         files = self._files or self._data_files(decision, relation, fixed)
@@ -155,7 +155,7 @@ class KeyIndexLookup:
         if to_read is None:
             return Indexed(uses=_told(uses))
         source = candidates[0].row_filter.source
-        filters = self._filters(relation, fields, files, to_read, source)
+        filters = self._filters(relation, files, to_read, source)
         if isinstance(filters, IndexCode):
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
@@ -166,7 +166,7 @@ class KeyIndexLookup:
     def _data_files(
         self, decision: ScanDecision, relation: TableRelation, fixed: FixedSnapshot
     ) -> DataFiles:
-        fields = partition_fields(relation)
+        fields = [field for _, field in partition_fields(relation)]
         return DataFiles(self._session, decision.table, fields, fixed.snapshot, fixed.table_id)
 
     def _look_up(
@@ -228,7 +228,6 @@ class KeyIndexLookup:
     def _filters(
         self,
         relation: TableRelation,
-        fields: Sequence[PartitionField],
         files: DataFiles,
         to_read: frozenset[str],
         source: SourceKeys,
@@ -238,9 +237,10 @@ class KeyIndexLookup:
         rows = {files.partitions[path] for path in to_read}
         found: dict[int, RowFilter] = {}
         format_ = named(self._session, table.provider)
-        for at, field in enumerate(fields):
+        for at, (visible, field) in enumerate(partition_fields(relation)):
             most = format_.most_values(self._session, table, field.column.name)
-            condition = field.row_filter(relation, {row[at] for row in rows}, most, source)
+            values = {row[at] for row in rows}
+            condition = partition_filter(relation, visible, field, values, most, source)
             if condition is not None:
                 found[at] = condition
         if not found:

@@ -1,107 +1,75 @@
 """Conditions on columns of a table from the partition values of its data files.
 
 A field of the partitions has the column's own values, or counts its years, months, days or hours
-since 1970. These become ranges of the column. Iceberg counts them in UTC, whatever the session's
-time zone is. Delta has only the columns' own values, in texts; a time there is not in UTC.
+since 1970. These become ranges of the column. They are counted in UTC, whatever the session's time
+zone is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Optional, Union
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.metastores.partitions import typed
 from airflow_hive_opt.pruning.query import TableRelation
+from airflow_hive_opt.spark.catalog.lakes.formats import indexed_format
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import OWN_VALUES, PartitionField
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.spark.local_task.value_lists import is_replaced, joined
-from airflow_hive_opt.statement.catalog import Column
-from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.lake_formats import DELTA
-from airflow_hive_opt.statement.types import TIMESTAMP, family
+from airflow_hive_opt.statement.types import TIMESTAMP
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
-_IDENTITY = ""
 
 
-@dataclass(frozen=True)
-class PartitionField:
-    """A field of the partitions: ``name`` in the metadata, ``visible`` is the column's name.
-
-    ``transform`` is ``year``, ``month``, ``day`` or ``hour``; empty for the column's own values.
-    """
-
-    visible: str
-    column: Column
-    name: str
-    transform: str = _IDENTITY
-
-    @property
-    def as_text(self) -> str:
-        """The field's value in a row of the table ``files``, as text."""
-        value = f"partition.{quote(self.name)}"
-        if self.transform == "day":
-            value = f"unix_date({value})"
-        elif self.transform == _IDENTITY and self.column.type == TIMESTAMP:
-            value = f"unix_micros({value})"
-        return f"CAST({value} AS STRING)"
-
-    def row_filter(
-        self,
-        relation: TableRelation,
-        values: Collection[Optional[str]],
-        most: int,
-        source: SourceKeys,
-    ) -> Optional[RowFilter]:
-        """The condition that the column has one of the values; ``None`` if it can't be one.
-
-        ``most`` is how many values a list may have.
-        """
-        type_ = self.column.type
-        listed = sorted(value for value in values if value is not None)
-        found: list[object] = []
-        if self.transform != _IDENTITY:
-            try:
-                ranges = [_range(int(each), self.transform, type_) for each in listed]
-            except (ValueError, OverflowError):  # beyond the years of Python
-                return None
-            found = [end for both in joined(sorted(ranges)) for end in both] if ranges else []
-        elif len(listed) <= most and all(_is_literal(each, type_) for each in listed):
-            found = [*listed]
-        else:
-            return None
-        return row_filter_on(
-            relation,
-            self.visible,
-            type_,
-            found,
-            is_range=self.transform != _IDENTITY and bool(found),
-            source=source,
-            or_null=None in values,
-        )
-
-
-def partition_fields(relation: TableRelation) -> list[PartitionField]:
-    """The fields whose values can become conditions, of a table in all of its layouts."""
+def partition_fields(relation: TableRelation) -> list[tuple[str, PartitionField]]:
+    """The fields whose values can become conditions, each with the visible name of its column."""
     table = relation.table.scanned
-    is_delta = table.provider == DELTA
-    own = (
-        {name: name for name in table.partitioned_by} if is_delta else dict(table.partition_fields)
+    fields = indexed_format(table.provider).partition_fields(table)
+    return [
+        (visible, field)
+        for visible, column in relation.table.visible_pruning_columns
+        for field in fields
+        if field.column.name == column.name
+    ]
+
+
+def partition_filter(
+    relation: TableRelation,
+    visible: str,
+    field: PartitionField,
+    values: Collection[Optional[str]],
+    most: int,
+    source: SourceKeys,
+) -> Optional[RowFilter]:
+    """The condition that the column has one of the values; ``None`` if it can't be one.
+
+    ``visible`` is the column's name in ``relation``. ``most`` is how many values a list may have.
+    """
+    type_, transform = field.column.type, field.transform
+    listed = sorted(value for value in values if value is not None)
+    found: list[object] = []
+    if transform != OWN_VALUES:
+        try:
+            ranges = [_range(int(each), transform, type_) for each in listed]
+        except (ValueError, OverflowError):  # beyond the years of Python
+            return None
+        found = [end for both in joined(sorted(ranges)) for end in both] if ranges else []
+    elif len(listed) <= most and all(_is_literal(each, type_) for each in listed):
+        found = [*listed]
+    else:
+        return None
+    return row_filter_on(
+        relation,
+        visible,
+        type_,
+        found,
+        is_range=transform != OWN_VALUES and bool(found),
+        source=source,
+        or_null=None in values,
     )
-    times = () if is_delta else (TIMESTAMP,)
-    found = []
-    for visible, column in relation.table.visible_pruning_columns:
-        if column.name in own and (family(column.type) is not None or column.type in times):
-            found.append(PartitionField(visible, column, own[column.name]))
-        found += [
-            PartitionField(visible, column, name, transform)
-            for source, name, transform in table.partition_times
-            if source == column.name and column.type in ("date", TIMESTAMP)
-        ]
-    return found
 
 
 def _range(value: int, transform: str, type_: str) -> tuple[Union[int, date], Union[int, date]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from urllib.parse import unquote
 
 from airflow_hive_opt.documents.key_set import digest_of
 from airflow_hive_opt.documents.small_tables import digest_of_files
-from airflow_hive_opt.key_index.delta_log import LOG, IncompleteLogError, opened
+from airflow_hive_opt.key_index.delta_log import LOG, IncompleteLogError, needed, opened
 from airflow_hive_opt.metastores.hive_tables import normal
 from airflow_hive_opt.metastores.spark_properties import columns_in
 from airflow_hive_opt.metastores.storage import Storage
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 # Features of the table's protocol that change nothing, or that show in what is checked below.
-_UNDERSTOOD = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"})
-_OF_LOG = re.compile(r"\d{20}\.(?:json|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)|_last_checkpoint")
+_UNDERSTOOD = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+)
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
     folder = open_path(log)
     entries = listed_files(folder)
     try:
-        files = {file.name: file.path for file in entries if _OF_LOG.fullmatch(file.name)}
-        with opened(folder.fs, files) as read:
+        files = {file.name: file.path for file in entries}
+        with opened(folder.fs, needed(folder.fs, folder.path, files)) as read:
             found = _described(read)
     except (Unanswered, IncompleteLogError) as why:
         raise Unanswered(f"{name}: {why}") from why

@@ -10,8 +10,8 @@ import logging
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.spark.catalog.lakes import delta as format_
 from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
-from airflow_hive_opt.spark.local_task import data_files
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index, place_of
 from tests.lakes.delta.orders import (
@@ -398,7 +398,7 @@ def test_an_error_of_any_class_costs_no_run(tables, tmp_path, root, monkeypatch,
     def failing(*_):
         raise KeyError("day")
 
-    monkeypatch.setattr(data_files, "file_partitions", failing)
+    monkeypatch.setattr(format_, "file_partitions", failing)
     with caplog.at_level(logging.WARNING):
         found = run(tables, JOIN, tmp_path, index_path=str(root))
     assert found.rows == rows_of(tables, JOIN) == literal_rows(tables)

@@ -103,6 +103,11 @@ MADE = {
         "AS {ROWS}",
     ],
     "no rows": ["CREATE TABLE {t} USING delta AS {ROWS} LIMIT 0"],
+    "checkpoints with sidecars": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.checkpointPolicy'='v2', "
+        "'delta.checkpointInterval'='2') AS {ROWS}",
+        *["INSERT INTO {t} {ROWS}"] * 3,
+    ],
 }
 
 
@@ -126,9 +131,6 @@ LEFT = {
         "ALTER TABLE {t} RENAME COLUMN d TO e",
         "ALTER TABLE {t} RENAME COLUMN e TO d",
     ],
-    "v2Checkpoint": [
-        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.checkpointPolicy'='v2') AS {ROWS}"
-    ],
 }
 
 
@@ -137,6 +139,17 @@ def test_unsupported_delta_tables_are_left_to_spark(session, conf, made, reason)
     table = made(*LEFT[reason])
     with pytest.raises(Unanswered, match=reason):
         keys_of(conf, table, ["d"])
+
+
+def test_only_the_newest_checkpoint_and_the_commits_since_are_needed(session, conf, made):
+    table = made(*MADE["checkpoints with sidecars"])
+    location = session.sql(f"DESCRIBE DETAIL {table}").collect()[0].location
+    log = Path(location.removeprefix("file:")) / "_delta_log"
+    assert list((log / "_sidecars").iterdir())
+    rows = same(session, conf, table)
+    for version in range(2):
+        (log / f"{version:020}.json").unlink()
+    assert same(session, conf, table) == rows
 
 
 def test_a_delta_log_with_gaps_is_left_to_spark(session, conf, made, metastore_service):

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.restriction.row_changes import values_condition
+from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions, names_in_files
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity, PartitionField, Values
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import columns_of, provider_of
 from airflow_hive_opt.spark.session.spark_compat import items, to_scala
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.lake_formats import DELTA
+from airflow_hive_opt.statement.types import family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,11 +40,12 @@ MOST_VALUES = 1_000
 
 
 class Delta:
-    """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
+    """See :class:`~airflow_hive_opt.spark.catalog.lakes.indexed_format.IndexedFormat`."""
 
     name = DELTA
     reads_paths = True
     plans_files = True
+    has_branches = False
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether the entry's provider is Delta."""
@@ -141,6 +145,31 @@ class Delta:
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
         """Whether the version is the current one: an earlier one may have other columns."""
         return str(loaded.initialSnapshot().version()) == version
+
+    def identity(self, session: SparkSession, loaded: Any) -> Identity:  # noqa: ARG002
+        """The table's ID, and the names of the columns in the data files."""
+        metadata = loaded.initialSnapshot().metadata()
+        return Identity.of(str(metadata.id()), names_in_files(metadata).items())
+
+    def partition_fields(self, table: Table) -> Sequence[PartitionField]:
+        """The partition columns, without times: the log has them in a time zone of the writer."""
+        return [
+            PartitionField(each, each.name)
+            for each in table.columns
+            if each.name in table.partitioned_by and family(each.type) is not None
+        ]
+
+    def file_partitions(
+        self,
+        session: SparkSession,
+        table: Table,
+        version: str,
+        table_id: str,
+        fields: Sequence[PartitionField],
+    ) -> dict[str, Values]:
+        """See :func:`~airflow_hive_opt.spark.catalog.lakes.delta_files.file_partitions`."""
+        columns = [field.name for field in fields]
+        return file_partitions(session, table.name, version, table_id, columns)
 
 
 def conditions_of_scan(relation: Any) -> list[tuple[int, str]] | None:

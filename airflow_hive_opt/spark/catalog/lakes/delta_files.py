@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Values
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.session.spark_compat import active, items
 from airflow_hive_opt.statement.identifiers import quote
@@ -29,7 +30,7 @@ def names_in_files(metadata: Any) -> dict[str, str]:
 
 def file_partitions(
     session: SparkSession, table: str, version: str, table_id: str, columns: Sequence[str]
-) -> dict[str, tuple[Optional[str], ...]]:
+) -> dict[str, Values]:
     """The values of partition columns as text, by the file's path in the table's folder.
 
     ``columns`` are partition columns in lower case. Raises ``ValueError`` if the version does not

@@ -9,13 +9,15 @@ from airflow_hive_opt.spark.catalog.lakes.connect_iceberg import ConnectIceberg
 from airflow_hive_opt.spark.catalog.lakes.delta import Delta
 from airflow_hive_opt.spark.catalog.lakes.hudi import Hudi
 from airflow_hive_opt.spark.catalog.lakes.iceberg import Iceberg
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import IndexedFormat
 from airflow_hive_opt.spark.catalog.lakes.lake_format import LakeFormat
 from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_FORMATS: tuple[LakeFormat, ...] = (Iceberg(), Delta(), Hudi())
+_INDEXED: tuple[IndexedFormat, ...] = (Iceberg(), Delta())
+_FORMATS: tuple[LakeFormat, ...] = (*_INDEXED, Hudi())
 _OVER_CONNECT: tuple[LakeFormat, ...] = (ConnectIceberg(), ConnectDelta())
 _BY_NAME = {each.name: each for each in _FORMATS}
 
@@ -34,6 +36,14 @@ def named(session: SparkSession, provider: str) -> LakeFormat:
 def loaded_format(session: SparkSession, loaded: Any) -> LakeFormat | None:
     """The format of a table that Spark's catalog loads; ``None`` if it is of no such format."""
     return next((each for each in _of(session) if each.is_loaded(session, loaded)), None)
+
+
+def indexed_format(provider: str) -> IndexedFormat:
+    """The format of a table whose columns can have key indexes.
+
+    Those are the formats of :func:`~airflow_hive_opt.statement.lake_formats.is_indexable`.
+    """
+    return next(each for each in _INDEXED if each.name == provider)
 
 
 def entry_format(metadata: Any) -> LakeFormat | None:

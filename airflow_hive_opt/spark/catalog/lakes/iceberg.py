@@ -6,6 +6,7 @@ therefore skips files, and Spark passes it on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,18 @@ from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.lakes.iceberg_files import expression_of, planned_files
 from airflow_hive_opt.spark.catalog.lakes.iceberg_layout import layout_of
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import (
+    OWN_VALUES,
+    Identity,
+    PartitionField,
+    Values,
+)
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import provider_of
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,11 +40,12 @@ WAP_BRANCH = "spark.wap.branch"
 
 
 class Iceberg:
-    """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
+    """See :class:`~airflow_hive_opt.spark.catalog.lakes.indexed_format.IndexedFormat`."""
 
     name = ICEBERG
     reads_paths = False
     plans_files = False
+    has_branches = True
 
     def is_entry(self, metadata: Any) -> bool:
         """A table that Iceberg has made in the metastore has Hive as its provider."""
@@ -136,12 +146,64 @@ class Iceberg:
         iceberg = loaded.table()
         return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
 
+    def identity(self, session: SparkSession, loaded: Any) -> Identity:
+        """The UUID of the table, and the field IDs of its columns."""
+        table = loaded.table()
+        text = session._jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())  # type: ignore[union-attr]
+        fields = json.loads(str(text))["fields"]
+        uuid = str(table.operations().current().uuid())
+        return Identity.of(uuid, ((str(each["name"]), str(each["id"])) for each in fields))
+
+    def partition_fields(self, table: Table) -> Sequence[PartitionField]:
+        """Fields with a column's own values, and those that count years, months, days or hours."""
+        own = [(source, name, OWN_VALUES) for source, name in table.partition_fields]
+        fields = [
+            PartitionField(column, name, transform)
+            for column in table.columns
+            for source, name, transform in (*own, *table.partition_times)
+            if source == column.name
+        ]
+        return [field for field in fields if _gives_conditions(field)]
+
+    def file_partitions(
+        self,
+        session: SparkSession,
+        table: Table,
+        version: str,
+        table_id: str,  # noqa: ARG002
+        fields: Sequence[PartitionField],
+    ) -> dict[str, Values]:
+        """The data files in the metadata table ``files``; Spark reads all manifests for it."""
+        selected = ["file_path", *(_as_text(field) for field in fields)]
+        rows = session.sql(
+            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
+            f"VERSION AS OF {int(version)} WHERE content = 0"
+        )
+        return {row[0]: tuple(row[1:]) for row in rows.collect()}
+
     def _lists_of_texts_fail(self, session: SparkSession, table: Table) -> bool:  # noqa: ARG002
         try:
             session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
         except (Py4JError, TypeError):  # a NullPointerException, or no such class
             return True
         return False
+
+
+def _gives_conditions(field: PartitionField) -> bool:
+    type_ = field.column.type
+    if field.transform == OWN_VALUES:
+        return family(type_) is not None or type_ == TIMESTAMP
+    return type_ in ("date", TIMESTAMP)
+
+
+def _as_text(field: PartitionField) -> str:
+    """The field's value in a row of the table ``files``."""
+    value = f"partition.{quote(field.name)}"
+    if field.transform == "day":
+        value = f"unix_date({value})"
+    elif field.transform == OWN_VALUES and field.column.type == TIMESTAMP:
+        value = f"unix_micros({value})"
+    return f"CAST({value} AS STRING)"
 
 
 def _reads_a_version(session: SparkSession, place: Place, loaded: Any) -> bool:
