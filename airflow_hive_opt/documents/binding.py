@@ -15,12 +15,14 @@ SPARK, WORKER = "spark", "worker"
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 TIME_ZONE = "spark.sql.session.timeZone"
 # Settings that change the meaning of names, literals, functions or files: explicit values count.
+# Iceberg sets up catalogs of its own, such as default_iceberg, when a procedure is called.
 CHANGES_VALUES = re.compile(
     r"spark\.sql\.("
     r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
     r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
     r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
-    r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
+    r"|catalog\.(?!default_(iceberg|cache_iceberg|rewrite_catalog)\b)\w+"
+    r"(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
     r"|(hive\.(convertMetastore|manageFilesourcePartitions)|files\.ignore).*"
     r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
     r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"

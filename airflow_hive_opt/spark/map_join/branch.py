@@ -25,6 +25,7 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.restriction.indexed import filters_of_changes, snapshots_of
 from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import Place
+from airflow_hive_opt.spark.session.java_classes import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +80,7 @@ class Branch:
         branches = table.manageSnapshots().createBranch(self.name, self._start)
         self._exists = True  # also if the catalog's answer gets lost
         branches.setMaxRefAgeMs(self.name, max(age, 0) + _LEFT_FOR).commit()
-        best_effort(partial(_remove_expired, table))
+        best_effort(partial(_remove_expired, self._session._jvm, table))
 
     def publish(self) -> None:
         """Makes the branch's end the table's current snapshot, and removes the branch.
@@ -164,8 +165,8 @@ class Branch:
         now = _current(table)
         if now == self._start:
             return False
-        util: Any = self._session._jvm.org.apache.iceberg.util  # type: ignore[union-attr]
-        is_there = now is not None and util.SnapshotUtil.isAncestorOf(table, now, end)
+        util = java_class(self._session._jvm, "org.apache.iceberg.util.SnapshotUtil")
+        is_there = now is not None and util.isAncestorOf(table, now, end)
         if end == self._start or not is_there:
             raise NotPublished(_other_writer(self.table)) from error
         log.info("%s has the statement's commit, although its catalog failed", self.table)
@@ -231,11 +232,13 @@ def _current(table: Any) -> int | None:
     return None if snapshot is None else int(snapshot.snapshotId())
 
 
-def _remove_expired(table: Any) -> None:
+def _remove_expired(jvm: Any, table: Any) -> None:
     """Removes the branches that the expiry of snapshots would remove now."""
     now = int(time.time() * 1000)
     refs = table.refs()
-    for name in [str(each) for each in refs if str(each).startswith(_OWN)]:
+    # in one call to the JVM
+    names = str(java_class(jvm, "java.lang.String").join("\0", refs.keySet())).split("\0")
+    for name in (each for each in names if each.startswith(_OWN)):
         most, snapshot = refs[name].maxRefAgeMs(), table.snapshot(refs[name].snapshotId())
         if most is not None and now - int(snapshot.timestampMillis()) > int(most):
             table.manageSnapshots().removeBranch(name).commit()

@@ -17,6 +17,6 @@
 - While a statement runs: ``progress`` logs stages, ``interrupted_calls`` ends calls of the JVM,
   ``prompt_answers`` gets long answers without a pause, ``threads`` runs calls side by side,
   ``driver_memory`` measures. ``physical_operators`` reads plans, ``statement_errors`` tells which
-  errors a retry would repeat.
+  errors a retry would repeat. ``java_classes`` finds classes of the JVM by their names.
 - Only ``spark_compat`` handles the differences between versions of Spark.
 """

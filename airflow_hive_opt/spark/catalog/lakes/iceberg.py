@@ -26,6 +26,7 @@ from airflow_hive_opt.spark.catalog.lakes.indexed_format import (
 )
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import provider_of
+from airflow_hive_opt.spark.session.java_classes import java_class
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
@@ -149,7 +150,8 @@ class Iceberg:
     def identity(self, session: SparkSession, loaded: Any) -> Identity:
         """The UUID of the table, and the field IDs of its columns."""
         table = loaded.table()
-        text = session._jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())  # type: ignore[union-attr]
+        parser = java_class(session._jvm, "org.apache.iceberg.SchemaParser")
+        text = parser.toJson(table.schema())
         fields = json.loads(str(text))["fields"]
         uuid = str(table.operations().current().uuid())
         return Identity.of(uuid, ((str(each["name"]), str(each["id"])) for each in fields))
@@ -183,7 +185,8 @@ class Iceberg:
 
     def _lists_of_texts_fail(self, session: SparkSession, table: Table) -> bool:  # noqa: ARG002
         try:
-            session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
+            of_texts = java_class(session._jvm, "org.apache.iceberg.util.CharSequenceSet")
+            of_texts.empty().contains(None)
         except (Py4JError, TypeError):  # a NullPointerException, or no such class
             return True
         return False

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
+from airflow_hive_opt.spark.session.java_classes import java_class
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
+_LISTS = "org.apache.iceberg.relocated.com.google.common.collect.Lists"
 _NOT_SPLIT = 1 << 62  # bytes
 
 
@@ -75,21 +77,22 @@ def planned_files(jvm: Any, table: Any, found: PlannedFiles) -> PlannedFiles | N
         return None
     if (snapshot := table.currentSnapshot()) is None:
         return replace(found, partitions=0, files=0, bytes=0, total_files=0, total_bytes=0)
-    iceberg = jvm.org.apache.iceberg
-    condition = iceberg.expressions.ExpressionParser.fromJson(found.expression)
+    parser = java_class(jvm, "org.apache.iceberg.expressions.ExpressionParser")
+    condition = parser.fromJson(found.expression)
     scan = table.newScan().caseSensitive(False).filter(condition)
     planned = scan.planFiles()
     try:
-        tasks = iceberg.relocated.com.google.common.collect.Lists.newArrayList(planned)
+        tasks = java_class(jvm, _LISTS).newArrayList(planned)
     finally:
         planned.close()
-    columns = jvm.java.util.ArrayList()
-    whole = iceberg.types.Types.StructType.of(columns)
+    columns = java_class(jvm, "java.util.ArrayList")()
+    whole = java_class(jvm, "org.apache.iceberg.types.Types$StructType").of(columns)
+    util = java_class(jvm, "org.apache.iceberg.util.TableScanUtil")
     # Iceberg can't group files of tables whose partitioning has changed
     partitions = table.spec().partitionType() if table.specs().size() == 1 else None
 
     def groups(by: Any) -> Any:
-        return iceberg.util.TableScanUtil.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by)
+        return util.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by)
 
     empty = tasks.isEmpty()
     summary = snapshot.summary()

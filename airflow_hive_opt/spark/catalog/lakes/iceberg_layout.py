@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_hive_opt.metastores.iceberg.layout import Field, Layout, layout
+from airflow_hive_opt.spark.session.java_classes import java_class
 from airflow_hive_opt.statement.errors import PlanError
 
 
@@ -18,17 +19,17 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
 
     Raises ``PlanError`` if conditions on the table may lose rows.
     """
-    parsers = jvm.org.apache.iceberg
-    schema = json.loads(parsers.SchemaParser.toJson(iceberg.schema()))
+    schema = json.loads(_iceberg(jvm, "SchemaParser").toJson(iceberg.schema()))
     if any("initial-default" in each for each in schema["fields"]):
-        check_defaults(str(parsers.IcebergBuild.version()), str(iceberg.name()))
+        check_defaults(str(_iceberg(jvm, "IcebergBuild").version()), str(iceberg.name()))
     own = iceberg.spec()
-    spec = _fields(parsers.PartitionSpecParser.toJson(own))
+    parser = _iceberg(jvm, "PartitionSpecParser")
+    spec = _fields(parser.toJson(own))
     specs = [spec]
     if iceberg.specs().size() > 1:
         every = iceberg.specs().values()
-        specs = [_fields(parsers.PartitionSpecParser.toJson(each)) for each in every]
-    order = _fields(parsers.SortOrderParser.toJson(iceberg.sortOrder()))
+        specs = [_fields(parser.toJson(each)) for each in every]
+    order = _fields(_iceberg(jvm, "SortOrderParser").toJson(iceberg.sortOrder()))
     return layout(schema["fields"], specs, spec, order)
 
 
@@ -46,6 +47,10 @@ def check_defaults(version: str, table: str) -> None:
             f"{table} has columns with default values, and Iceberg {version} loses rows of such "
             "tables by conditions",
         )
+
+
+def _iceberg(jvm: Any, name: str) -> Any:
+    return java_class(jvm, f"org.apache.iceberg.{name}")
 
 
 def _fields(text: str) -> Sequence[Field]:

@@ -8,12 +8,15 @@ from airflow_hive_opt.spark.catalog.lakes.connect_table import ConnectTable, tab
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import columns_of
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.java_classes import java_class
 from airflow_hive_opt.spark.session.spark_compat import active
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.statement.catalog import Column
+
+_IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 
 
 def load(session: SparkSession, place: Place) -> Any:
@@ -32,10 +35,10 @@ def columns_and_location(loaded: Any) -> tuple[tuple[Column, ...], str | None]:
 def _through_jvm(session: SparkSession, place: Place) -> Any:
     gateway: Any = session.sparkContext._gateway
     jvm: Any = session._jvm
-    namespace = gateway.new_array(jvm.java.lang.String, len(place.namespace))
+    namespace = gateway.new_array(java_class(jvm, "java.lang.String"), len(place.namespace))
     for at, part in enumerate(place.namespace):
         namespace[at] = part
-    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, place.name)
+    identifier = java_class(jvm, _IDENTIFIER).of(namespace, place.name)
     manager: Any = session._jsparkSession.sessionState().catalogManager()
     with active(session):  # Spark reads a catalog's settings from that session
         return manager.catalog(place.catalog).loadTable(identifier)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
@@ -52,7 +53,7 @@ class LakeTables:
             return Place(first, tuple(others[:-1]), others[-1])
         if self._current == SESSION_CATALOG or (others and first == SESSION_CATALOG):
             return None
-        namespace = (first, *others[:-1]) if others else self._namespace()
+        namespace = (first, *others[:-1]) if others else self._namespace
         return Place(self._current, namespace, others[-1] if others else first)
 
     def table(self, place: Place) -> Table | None:
@@ -89,6 +90,7 @@ class LakeTables:
             self._registered[catalog] = bool(self._session.conf.get(conf, ""))
         return self._registered[catalog]
 
+    @cached_property
     def _namespace(self) -> tuple[str, ...]:
         if is_remote(self._session):
             return _parts(str(self._session.catalog.currentDatabase()))
