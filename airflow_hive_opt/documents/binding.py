@@ -15,14 +15,12 @@ SPARK, WORKER = "spark", "worker"
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 TIME_ZONE = "spark.sql.session.timeZone"
 # Settings that change the meaning of names, literals, functions or files: explicit values count.
-# Iceberg sets up catalogs of its own, such as default_iceberg, when a procedure is called.
-CHANGES_VALUES = re.compile(
+_CHANGES_VALUES = re.compile(
     r"spark\.sql\.("
     r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
     r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
     r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
-    r"|catalog\.(?!default_(iceberg|cache_iceberg|rewrite_catalog)\b)\w+"
-    r"(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
+    r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
     r"|(hive\.(convertMetastore|manageFilesourcePartitions)|files\.ignore).*"
     r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
     r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"
@@ -30,6 +28,15 @@ CHANGES_VALUES = re.compile(
     r"|sources\.partitionColumnTypeInference\.enabled"
     r")"
 )
+_CATALOG, _SESSION_CATALOG = "spark.sql.catalog.", "spark.sql.catalog.spark_catalog"
+_DEFAULT = f"{_CATALOG}default_iceberg"
+# Iceberg sets these by itself in a session that has called a procedure or read a path.
+_SET_BY_ICEBERG = {
+    _DEFAULT: "org.apache.iceberg.spark.SparkCatalog",
+    f"{_DEFAULT}.type": "hive",
+    f"{_CATALOG}default_cache_iceberg": "org.apache.iceberg.spark.SparkCachedTableCatalog",
+    f"{_CATALOG}default_rewrite_catalog": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
+}
 # Settings that change nothing that a worker evaluates. It reads no table whose columns are found by
 # their numbers, and Delta's library sets this on its own.
 _OF_NO_WORKER = re.compile(
@@ -37,6 +44,31 @@ _OF_NO_WORKER = re.compile(
     r"|parquet\.fieldId\.read\.enabled"
     r"|extensions|catalog\.(?!spark_catalog\b).+)"
 )
+
+
+def that_change_values(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that may change values or names, of all settings of a session.
+
+    Iceberg copies the settings of the session's catalog to its own ``default_iceberg``.
+
+    >>> name = "spark.sql.catalog.default_iceberg"
+    >>> that_change_values({name: "org.apache.iceberg.spark.SparkCatalog", f"{name}.type": "hive"})
+    {}
+    >>> that_change_values({f"{name}.type": "hadoop", "spark.sql.shuffle.partitions": "7"})
+    {'spark.sql.catalog.default_iceberg.type': 'hadoop'}
+    """
+
+    def is_of_iceberg(name: str, value: str) -> bool:
+        copied = settings.get(name.replace(_DEFAULT, _SESSION_CATALOG, 1))
+        return value == _SET_BY_ICEBERG.get(name) or (
+            name.startswith(f"{_DEFAULT}.") and value == copied
+        )
+
+    return {
+        name: value
+        for name, value in settings.items()
+        if _CHANGES_VALUES.fullmatch(name) and not is_of_iceberg(name, value)
+    }
 
 
 class OtherSession(Exception):

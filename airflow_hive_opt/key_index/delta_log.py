@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Optional
+from urllib.parse import unquote
 
 from airflow_hive_opt.key_index.indexed_column import IndexingError, NotIndexable, in_words
 
@@ -31,7 +32,7 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _BY_PATH = re.compile(r"delta\.`([^`]+)`", re.I)
 # A checkpoint is one file, by its version or with an ID of its own, or a number of parts.
 _CHECKPOINT = re.compile(
-    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.[0-9a-f-]{36}\.(?:json|parquet)|\.parquet)"
+    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.[0-9A-Fa-f-]{36}\.(?:json|parquet)|\.parquet)"
 )
 # Words of deltalake's errors for tables that it can't read, however often it tries.
 _NEVER = ("catalog-managed", "is not supported", "Schema error")
@@ -78,27 +79,36 @@ class DeltaLog:
 
 
 @contextmanager
-def opened(file_system: Any, files: Mapping[str, str]) -> Iterator[DeltaTable]:
-    """The table whose log has these files alone, as long as the block lasts.
+def opened(file_system: Any, log: str, listed: Collection[str]) -> Iterator[DeltaTable]:
+    """The current version of the table, as long as the block lasts.
 
-    :param files: the files' paths in ``file_system``, by their places in the folder of the log.
+    :param log: the folder of the table's log in ``file_system``.
+    :param listed: the names of the files in that folder.
 
-    Raises :class:`IncompleteLogError`, and errors of the storage and of ``deltalake``.
+    Copies the newest whole checkpoint with its sidecars, and the commits since. Raises
+    :class:`IncompleteLogError`, and errors of the storage and of ``deltalake``.
     """
     import deltalake
 
-    commits = sorted(int(name[:20]) for name in files if _COMMIT.fullmatch(name))
-    if not commits or commits != list(range(commits[0], commits[-1] + 1)):
+    first, checkpoint = _newest_checkpoint(listed)
+    names = [name for name in listed if _COMMIT.fullmatch(name) and int(name[:20]) >= first]
+    commits = sorted(int(name[:20]) for name in names)
+    # a commit may have the table's schema too, and deltalake then reads the files since it alone
+    begins = (first, first + 1) if checkpoint else (0,)
+    has_gaps = commits != list(range(min(commits, default=0), max(commits, default=0) + 1))
+    if has_gaps or commits[0] not in begins:
         raise IncompleteLogError("the table's log is empty or has gaps")
-
-    def copy(place: str) -> None:
-        file_system.get_file(files[place], str(folder / place))
 
     with TemporaryDirectory() as table, ThreadPoolExecutor(_THREADS, "log") as threads:
         folder = Path(table, LOG)
-        for place in files:
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        list(threads.map(copy, files))
+
+        def copy(place: str) -> None:
+            file_system.get_file(f"{log}/{place}", str(folder / place))
+
+        (folder / _SIDECARS).mkdir(parents=True)
+        list(threads.map(copy, [*names, *checkpoint]))
+        sidecars = {name for each in checkpoint for name in _sidecars_of(folder / each)}
+        list(threads.map(copy, (f"{_SIDECARS}/{name}" for name in sidecars)))
         yield deltalake.DeltaTable(table)
 
 
@@ -137,7 +147,7 @@ def read_log(name: str, folder: StoragePath) -> DeltaLog:
     try:
         file_system, path = folder.fs, folder.path.rstrip("/")
         log = f"{path}/{LOG}"
-        with opened(file_system, needed(file_system, log, _listed(file_system, log))) as table:
+        with opened(file_system, log, _listed(file_system, log)) as table:
             return _described(table, file_system, path)
     except Exception as error:  # of drivers, of deltalake
         why = in_words(error)
@@ -168,26 +178,33 @@ def _described(table: DeltaTable, file_system: Any, folder: str) -> DeltaLog:
     )
 
 
-def needed(file_system: Any, folder: str, listed: Mapping[str, str]) -> dict[str, str]:
-    """The files of the newest whole checkpoint, and of the commits since, for :func:`opened`.
-
-    :param listed: the paths of the files in the ``folder`` of the log, by their names.
-
-    Raises errors of the storage.
-    """
+def _newest_checkpoint(names: Collection[str]) -> tuple[int, Sequence[str]]:
+    """The version and the files of the newest whole checkpoint; 0 and none without one."""
     checkpoints: dict[int, list[str]] = {}
-    for name in listed:
+    for name in names:
         if found := _CHECKPOINT.fullmatch(name):
             version, _, parts = found.groups()
-            if parts is None or _has_all_parts(version, parts, listed):
+            if parts is None or _has_all_parts(version, parts, names):
                 checkpoints.setdefault(int(version), []).append(name)
     first = max(checkpoints, default=0)
-    names = [name for name in listed if _COMMIT.fullmatch(name) and int(name[:20]) >= first]
-    chosen = {name: listed[name] for name in (*names, *checkpoints.get(first, ()))}
-    if checkpoints:
-        sidecars = _files(file_system, f"{folder}/{_SIDECARS}")
-        chosen.update({f"{_SIDECARS}/{name}": path for name, path in sidecars.items()})
-    return chosen
+    return first, checkpoints.get(first, ())
+
+
+def _sidecars_of(checkpoint: Path) -> list[str]:
+    """The names of the files to which a checkpoint has moved the table's data files."""
+    found: list[dict[str, Any]]
+    if checkpoint.suffix == ".json":
+        lines = checkpoint.read_bytes().splitlines()
+        actions = [json.loads(line) for line in lines if line.strip()]
+        found = [action["sidecar"] for action in actions if action.get("sidecar")]
+    else:
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(checkpoint)
+        if "sidecar" not in file.schema_arrow.names:
+            return []
+        found = [each for each in file.read(["sidecar"]).column(0).to_pylist() if each]
+    return [unquote(each["path"]).rpartition("/")[2] for each in found]
 
 
 def _has_all_parts(version: str, parts: str, names: Collection[str]) -> bool:

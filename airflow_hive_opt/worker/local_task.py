@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from upath import UPath
 
-from airflow_hive_opt.documents.binding import CASE_SENSITIVE, CHANGES_VALUES, WORKER, Binding
+from airflow_hive_opt.documents.binding import CASE_SENSITIVE, WORKER, Binding, that_change_values
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.gates import JoinStopped
@@ -192,7 +192,7 @@ def _binding(
         tables,
         {
             CASE_SENSITIVE: "false",  # Spark's default, and the only value that a worker accepts
-            **{name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
+            **that_change_values(settings),
         },
     )
 

@@ -226,7 +226,7 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "delta_log.py",
-        "if not commits or commits != list(range(commits[0], commits[-1] + 1)):",
+        "if has_gaps or commits[0] not in begins:",
         "if not commits:",
         "a commit that is missing may have added files",
         "test_delta.py::test_a_log_with_a_gap_is_an_error",
@@ -234,7 +234,7 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "delta_log.py",
-        "if parts is None or _has_all_parts(version, parts, listed):",
+        "if parts is None or _has_all_parts(version, parts, names):",
         "if parts is None or parts:",
         "a checkpoint without all its parts has not all files",
         "test_delta.py::test_a_checkpoint_of_several_parts_counts_if_all_are_there",

@@ -338,12 +338,25 @@ def test_a_delta_log_is_read_from_its_checkpoint_and_without_gaps(tmp_path):
         write_deltalake(place, rows, mode="append", partition_by=["k"])
         if number == 2:
             DeltaTable(place).create_checkpoint()
-            for old in range(2):
-                (place / "_delta_log" / f"{old:020}.json").unlink()
+            (place / "_delta_log" / f"{1:020}.json").unlink()  # needed by nothing
     assert delta_keys(place, ["k"]) == {(0,), (1,), (2,), (3,)}
     (place / "_delta_log" / f"{3:020}.json").rename(place / "_delta_log" / f"{4:020}.json")
     with pytest.raises(Unanswered, match="gaps"):
         delta_keys(place, ["k"])
+
+
+def test_a_delta_log_without_its_first_files_is_left_to_spark(tmp_path):
+    """Spark rejects it; deltalake would read the files since the commit with the schema."""
+    for _ in range(3):
+        write_deltalake(tmp_path / "t", ROWS, mode="append")
+    log = tmp_path / "t" / "_delta_log"
+    first, second = log / f"{0:020}.json", log / f"{1:020}.json"
+    actions = [line for line in first.read_text().splitlines() if '"add"' not in line]
+    second.write_text("\n".join([*actions, second.read_text()]))
+    assert delta_keys(tmp_path / "t") == PLAIN
+    first.unlink()
+    with pytest.raises(Unanswered, match="gaps"):
+        delta_keys(tmp_path / "t")
 
 
 def _change(place, name, **fields):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.binding import (
     CASE_SENSITIVE,
-    CHANGES_VALUES,
     TIME_ZONE,
     WORKER,
     Binding,
     OtherSession,
     check_same,
+    that_change_values,
 )
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
@@ -62,5 +62,4 @@ def check_binding(
 
 
 def _set(session: SparkSession) -> dict[str, str | None]:
-    found = all_set(session)
-    return {name: value for name, value in found.items() if CHANGES_VALUES.fullmatch(name)}
+    return {**that_change_values(all_set(session))}

@@ -121,8 +121,8 @@ def _may_write(
 ) -> bool:
     """Whether the statement may put rows into the table.
 
-    A table may have names in several catalogs, and its path may be one of them, so IDs are compared
-    where a format has them. Of a target that does not exist yet, only the last part is.
+    A table may have names in several catalogs. A Delta table may also have its path, so its
+    ``table_id`` is compared. Of a target that does not exist yet, only the last part is.
     """
     if not plan.target:
         return False

@@ -22,7 +22,7 @@ from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity, PartitionField
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
@@ -139,8 +139,8 @@ class KeyIndexLookup:
         if self._runs_without is not None and is_target(self._plan, relation):
             uses = [_refused(each, IndexCode.NOT_TRIED_AGAIN) for each in candidates]
             return Indexed(uses=_told([replace(use, runs=self._runs_without) for use in uses]))
-        fixed = self._snapshots.of(relation)
-        if isinstance(fixed, str) or not partition_fields(relation):
+        fixed, fields = self._snapshots.of(relation), partition_fields(relation)
+        if isinstance(fixed, str) or not fields:
             code, why = self.refusal(relation) or (IndexCode.NO_PARTITION_VALUES, "")
             return Indexed(uses=_told([_refused(each, code, why) for each in candidates]))
         files = self._files or self._data_files(decision, relation, fixed)
@@ -155,7 +155,7 @@ class KeyIndexLookup:
         if to_read is None:
             return Indexed(uses=_told(uses))
         source = candidates[0].row_filter.source
-        filters = self._filters(relation, files, to_read, source)
+        filters = self._filters(relation, fields, files, to_read, source)
         if isinstance(filters, IndexCode):
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
@@ -228,6 +228,7 @@ class KeyIndexLookup:
     def _filters(
         self,
         relation: TableRelation,
+        fields: Sequence[tuple[str, PartitionField]],
         files: DataFiles,
         to_read: frozenset[str],
         source: SourceKeys,
@@ -237,7 +238,7 @@ class KeyIndexLookup:
         rows = {files.partitions[path] for path in to_read}
         found: dict[int, RowFilter] = {}
         format_ = named(self._session, table.provider)
-        for at, (visible, field) in enumerate(partition_fields(relation)):
+        for at, (visible, field) in enumerate(fields):
             most = format_.most_values(self._session, table, field.column.name)
             values = {row[at] for row in rows}
             condition = partition_filter(relation, visible, field, values, most, source)

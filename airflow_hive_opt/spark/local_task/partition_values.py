@@ -1,7 +1,7 @@
 """Conditions on columns of a table from the partition values of its data files.
 
 A field of the partitions has the column's own values, or counts its years, months, days or hours
-since 1970. These become ranges of the column. They are counted in UTC, whatever the session's time
+since 1970. These become ranges of the column. The fields count in UTC, whatever the session's time
 zone is.
 """
 

@@ -1,6 +1,7 @@
 """Classes of the JVM by their full names.
 
-``jvm.org.apache.spark.X`` asks the JVM about each part of the name, every time.
+``jvm.org.apache.spark.X`` asks the JVM about each part of the name, every time. That takes longer
+than the call itself, so what runs for every table of a statement does without it.
 """
 
 from __future__ import annotations
@@ -11,5 +12,8 @@ from py4j.java_gateway import JavaClass
 
 
 def java_class(jvm: Any, name: str) -> Any:
-    """The class ``name`` of the JVM of a session; a class that is missing fails when it is used."""
+    """The class ``name`` in the JVM of a session.
+
+    Using a class that is missing raises ``Py4JError``.
+    """
     return JavaClass(name, jvm._gateway_client)

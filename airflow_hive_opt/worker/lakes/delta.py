@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from airflow_hive_opt.documents.key_set import digest_of
 from airflow_hive_opt.documents.small_tables import digest_of_files
-from airflow_hive_opt.key_index.delta_log import LOG, IncompleteLogError, needed, opened
+from airflow_hive_opt.key_index.delta_log import LOG, IncompleteLogError, opened
 from airflow_hive_opt.metastores.hive_tables import normal
 from airflow_hive_opt.metastores.spark_properties import columns_in
 from airflow_hive_opt.metastores.storage import Storage
@@ -86,8 +86,8 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
     folder = open_path(log)
     entries = listed_files(folder)
     try:
-        files = {file.name: file.path for file in entries}
-        with opened(folder.fs, needed(folder.fs, folder.path, files)) as read:
+        names = [file.name for file in entries]
+        with opened(folder.fs, folder.path.rstrip("/"), names) as read:
             found = _described(read)
     except (Unanswered, IncompleteLogError) as why:
         raise Unanswered(f"{name}: {why}") from why

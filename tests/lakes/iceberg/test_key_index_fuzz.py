@@ -43,13 +43,7 @@ def session(lake):
     session.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     session.sql("CREATE NAMESPACE lake.kif")
     session.sql("CREATE TABLE lake.kif.keys (id bigint, code string, at date, v int) USING iceberg")
-    # The first call sets catalogs of Iceberg's own, and both stages must have the same settings.
     session.sql("INSERT INTO lake.kif.keys (id) VALUES (0)")
-    session.sql(
-        "CALL lake.system.rewrite_data_files(table => 'kif.keys', "
-        "options => map('rewrite-all', 'true'))"
-    )
-    assert session.conf.get("spark.sql.catalog.default_iceberg", None)
     return session
 
 

@@ -384,6 +384,30 @@ def test_two_applications_drop_the_index_if_the_table_changes(tables, tmp_path, 
     assert "VERSION AS OF" not in found.statement
 
 
+OF_ICEBERG = "spark.sql.catalog.default_rewrite_catalog"
+
+
+def test_a_procedure_between_two_applications_makes_no_other_session(tables, tmp_path, root):
+    """The procedure sets catalogs of Iceberg's own in the session."""
+
+    def call():
+        for name in (OF_ICEBERG, "spark.sql.catalog.default_iceberg"):
+            tables.conf.unset(name)
+        expected.append(run_apart(tables, JOIN, tmp_path, index_path=str(root)).rows)
+        assert tables.conf.get(OF_ICEBERG, None) is None
+        tables.sql(
+            "CALL lake.system.rewrite_data_files(table => 'ki.picked', "
+            "options => map('rewrite-all', 'true'))"
+        )
+        assert tables.conf.get(OF_ICEBERG)
+
+    expected = []
+    for name in (OF_ICEBERG, "spark.sql.catalog.default_iceberg"):
+        tables.conf.unset(name)
+    found = run_apart(tables, JOIN, tmp_path, call, index_path=str(root))
+    assert [found.rows] == expected == [rows_of(tables, JOIN)]
+
+
 def test_writes_of_other_tables_use_the_index(tables, tmp_path, root):
     expected = rows_of(tables, JOIN)
     run(

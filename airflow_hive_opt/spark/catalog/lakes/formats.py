@@ -41,7 +41,7 @@ def loaded_format(session: SparkSession, loaded: Any) -> LakeFormat | None:
 def indexed_format(provider: str) -> IndexedFormat:
     """The format of a table whose columns can have key indexes.
 
-    Those are the formats of :func:`~airflow_hive_opt.statement.lake_formats.is_indexable`.
+    ``provider`` is one of those of :func:`~airflow_hive_opt.statement.lake_formats.is_indexable`.
     """
     return next(each for each in _INDEXED if each.name == provider)
 

@@ -187,7 +187,7 @@ class Iceberg:
         try:
             of_texts = java_class(session._jvm, "org.apache.iceberg.util.CharSequenceSet")
             of_texts.empty().contains(None)
-        except (Py4JError, TypeError):  # a NullPointerException, or no such class
+        except Py4JError:  # a NullPointerException, or no such class
             return True
         return False
 

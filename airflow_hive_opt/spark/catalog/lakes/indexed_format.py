@@ -18,7 +18,7 @@ OWN_VALUES = ""
 
 @dataclass(frozen=True)
 class Identity:
-    """What an index knows a table and its columns by.
+    """What an index knows a table and its columns by: what stays the same under another name.
 
     ``columns`` has each column's name in lower case with its ID, without columns whose names differ
     in their case only.
@@ -69,7 +69,7 @@ class IndexedFormat(LakeFormat, Protocol):
         """What indexes know the table by that Spark's catalog has loaded."""
 
     def partition_fields(self, table: Table) -> Sequence[PartitionField]:
-        """The fields whose values can become conditions on their columns, in all layouts."""
+        """The fields whose values can become conditions on their columns, in all its layouts."""
 
     def file_partitions(
         self,

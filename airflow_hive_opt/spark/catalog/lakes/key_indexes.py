@@ -1,9 +1,4 @@
-"""Which columns of a table have a key index, in the folder of the key indexes.
-
-An index belongs to the UUID of an Iceberg table and to the field ID of a column there. Of a Delta
-table it belongs to the table's ID and to a column's name in the data files. So it stays the same if
-the table or the column gets another name.
-"""
+"""Which columns of a table have a key index, in the folder of the key indexes."""
 
 from __future__ import annotations
 
