@@ -234,6 +234,20 @@ KEY_INDEX_EDITS: tuple[Noticed, ...] = (
     ),
     _edit(
         "delta_log.py",
+        "if has_gaps or commits[0] not in begins:",
+        "if has_gaps:",
+        "without its first commits, a log has a part of the files",
+        "test_delta.py::test_a_log_without_its_first_files_is_an_error",
+    ),
+    _edit(
+        "delta_log.py",
+        "if _COMMIT.fullmatch(name) and int(name[:20]) >= first]",
+        "if _COMMIT.fullmatch(name)]",
+        "commits before the checkpoint may be gone",
+        "test_delta.py::test_a_checkpoint_of_several_parts_counts_if_all_are_there",
+    ),
+    _edit(
+        "delta_log.py",
         "if parts is None or _has_all_parts(version, parts, names):",
         "if parts is None or parts:",
         "a checkpoint without all its parts has not all files",

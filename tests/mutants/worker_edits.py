@@ -227,18 +227,6 @@ WORKER_EDITS = (
         "rows that are deleted are no keys",
     ),
     WrongEdit(
-        "key_index/delta_log.py",
-        "if has_gaps or commits[0] not in begins:",
-        "if has_gaps:",
-        "without its first commits, a log has a part of the files",
-    ),
-    WrongEdit(
-        "key_index/delta_log.py",
-        "if _COMMIT.fullmatch(name) and int(name[:20]) >= first]",
-        "if _COMMIT.fullmatch(name)]",
-        "commits before the checkpoint may be gone",
-    ),
-    WrongEdit(
         "worker/lakes/delta.py",
         '            _path(each["path"]),',
         '            each["path"],',
