@@ -28,14 +28,13 @@ _CHANGES_VALUES = re.compile(
     r"|sources\.partitionColumnTypeInference\.enabled"
     r")"
 )
-_CATALOG, _SESSION_CATALOG = "spark.sql.catalog.", "spark.sql.catalog.spark_catalog"
-_DEFAULT = f"{_CATALOG}default_iceberg"
+_CATALOG, _OF_ICEBERG = "spark.sql.catalog.default", "org.apache.iceberg.spark.Spark"
 # Iceberg sets these by itself in a session that has called a procedure or read a path.
 _SET_BY_ICEBERG = {
-    _DEFAULT: "org.apache.iceberg.spark.SparkCatalog",
-    f"{_DEFAULT}.type": "hive",
-    f"{_CATALOG}default_cache_iceberg": "org.apache.iceberg.spark.SparkCachedTableCatalog",
-    f"{_CATALOG}default_rewrite_catalog": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
+    f"{_CATALOG}_iceberg": f"{_OF_ICEBERG}Catalog",
+    f"{_CATALOG}_iceberg.type": "hive",
+    f"{_CATALOG}_cache_iceberg": f"{_OF_ICEBERG}CachedTableCatalog",
+    f"{_CATALOG}_rewrite_catalog": f"{_OF_ICEBERG}RewriteTableCatalog",
 }
 # Settings that change nothing that a worker evaluates. It reads no table whose columns are found by
 # their numbers, and Delta's library sets this on its own.
@@ -49,25 +48,16 @@ _OF_NO_WORKER = re.compile(
 def that_change_values(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that may change values or names, of all settings of a session.
 
-    Iceberg copies the settings of the session's catalog to its own ``default_iceberg``.
-
     >>> name = "spark.sql.catalog.default_iceberg"
     >>> that_change_values({name: "org.apache.iceberg.spark.SparkCatalog", f"{name}.type": "hive"})
     {}
     >>> that_change_values({f"{name}.type": "hadoop", "spark.sql.shuffle.partitions": "7"})
     {'spark.sql.catalog.default_iceberg.type': 'hadoop'}
     """
-
-    def is_of_iceberg(name: str, value: str) -> bool:
-        copied = settings.get(name.replace(_DEFAULT, _SESSION_CATALOG, 1))
-        return value == _SET_BY_ICEBERG.get(name) or (
-            name.startswith(f"{_DEFAULT}.") and value == copied
-        )
-
     return {
         name: value
         for name, value in settings.items()
-        if _CHANGES_VALUES.fullmatch(name) and not is_of_iceberg(name, value)
+        if _CHANGES_VALUES.fullmatch(name) and value != _SET_BY_ICEBERG.get(name)
     }
 
 

@@ -66,8 +66,9 @@ class DeltaLog:
 
         ``since`` is ``None`` for all commits that the log still has. Raises errors of the storage.
         """
-        listed = _listed(self.file_system, f"{self.folder}/{LOG}")
-        commits = {int(each[:20]): listed[each] for each in listed if _COMMIT.fullmatch(each)}
+        log = f"{self.folder}/{LOG}"
+        names = [each for each in _listed(self.file_system, log) if _COMMIT.fullmatch(each)]
+        commits = {int(name[:20]): f"{log}/{name}" for name in names}
         wanted: Collection[int] = commits
         if since is not None:
             wanted = range(since + 1, self.version + 1)
@@ -95,8 +96,8 @@ def opened(file_system: Any, log: str, listed: Collection[str]) -> Iterator[Delt
     commits = sorted(int(name[:20]) for name in names)
     # a commit may have the table's schema too, and deltalake then reads the files since it alone
     begins = (first, first + 1) if checkpoint else (0,)
-    has_gaps = commits != list(range(min(commits, default=0), max(commits, default=0) + 1))
-    if has_gaps or commits[0] not in begins:
+    start = commits[0] if commits else -1
+    if start not in begins or commits != list(range(start, start + len(commits))):
         raise IncompleteLogError("the table's log is empty or has gaps")
 
     with TemporaryDirectory() as table, ThreadPoolExecutor(_THREADS, "log") as threads:
@@ -212,23 +213,17 @@ def _has_all_parts(version: str, parts: str, names: Collection[str]) -> bool:
     return all(f"{version}.checkpoint.{at:010}.{parts}.parquet" in names for at in every)
 
 
-def _listed(file_system: Any, folder: str) -> dict[str, str]:
-    """The files in the folder of a log: their paths by their names."""
+def _listed(file_system: Any, log: str) -> list[str]:
+    """The names of the files in the folder of a log."""
     file_system.invalidate_cache()
-    found = _files(file_system, folder)
-    if not found:
-        raise IncompleteLogError(f"there is no log in {folder}")
-    return found
-
-
-def _files(file_system: Any, folder: str) -> dict[str, str]:
-    """The paths of files in a folder by their names; none if there is no such folder."""
     try:
-        entries = file_system.ls(folder, detail=True)
+        entries = file_system.ls(log, detail=True)
     except FileNotFoundError:
-        return {}
-    paths = [str(entry["name"]) for entry in entries if entry["type"] == "file"]
-    return {path.rpartition("/")[2]: path for path in paths}
+        entries = []
+    files = [str(entry["name"]) for entry in entries if entry["type"] == "file"]
+    if not files:
+        raise IncompleteLogError(f"there is no log in {log}")
+    return [path.rpartition("/")[2] for path in files]
 
 
 def _paths(commit: bytes) -> Iterable[str]:

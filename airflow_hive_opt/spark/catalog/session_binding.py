@@ -38,7 +38,10 @@ def binding(session: SparkSession, catalog: SessionCatalog, names: ResolvedNames
         session.catalog.currentDatabase(),
         catalog.default_location(),
         names.tables,
-        {**_set(session), **{name: in_effect(session, name) for name in _IN_EFFECT}},
+        {
+            **that_change_values(all_set(session)),
+            **{name: in_effect(session, name) for name in _IN_EFFECT},
+        },
         names.functions,
         names.variables,
     )
@@ -59,7 +62,3 @@ def check_binding(
     if descriptor.binding.reader == WORKER:
         here = here.for_worker(descriptor.binding.calls)
     check_same(descriptor.binding, here)
-
-
-def _set(session: SparkSession) -> dict[str, str | None]:
-    return {**that_change_values(all_set(session))}

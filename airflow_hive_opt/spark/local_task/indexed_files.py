@@ -112,8 +112,8 @@ class KeyIndexLookup:
         if self._runs_without is not None and is_target(self._plan, relation):
             return
         fixed = self._snapshots.of(relation)
-        if isinstance(fixed, FixedSnapshot) and partition_fields(relation):
-            files = self._data_files(decision, relation, fixed)
+        if isinstance(fixed, FixedSnapshot) and (fields := partition_fields(relation)):
+            files = self._data_files(decision, fields, fixed)
             files.begin()
             self._files = files
 
@@ -143,7 +143,7 @@ class KeyIndexLookup:
         if isinstance(fixed, str) or not fields:
             code, why = self.refusal(relation) or (IndexCode.NO_PARTITION_VALUES, "")
             return Indexed(uses=_told([_refused(each, code, why) for each in candidates]))
-        files = self._files or self._data_files(decision, relation, fixed)
+        files = self._files or self._data_files(decision, fields, fixed)
         uses, to_read = [], None
         guards: list[RowFilter] = []
         for each in candidates:
@@ -164,10 +164,13 @@ class KeyIndexLookup:
         return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close)
 
     def _data_files(
-        self, decision: ScanDecision, relation: TableRelation, fixed: FixedSnapshot
+        self,
+        decision: ScanDecision,
+        fields: Sequence[tuple[str, PartitionField]],
+        fixed: FixedSnapshot,
     ) -> DataFiles:
-        fields = [field for _, field in partition_fields(relation)]
-        return DataFiles(self._session, decision.table, fields, fixed.snapshot, fixed.table_id)
+        own = [field for _, field in fields]
+        return DataFiles(self._session, decision.table, own, fixed.snapshot, fixed.table_id)
 
     def _look_up(
         self,

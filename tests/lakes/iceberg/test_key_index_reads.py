@@ -389,23 +389,21 @@ OF_ICEBERG = "spark.sql.catalog.default_rewrite_catalog"
 
 def test_a_procedure_between_two_applications_makes_no_other_session(tables, tmp_path, root):
     """The procedure sets catalogs of Iceberg's own in the session."""
-
-    def call():
-        for name in (OF_ICEBERG, "spark.sql.catalog.default_iceberg"):
-            tables.conf.unset(name)
-        expected.append(run_apart(tables, JOIN, tmp_path, index_path=str(root)).rows)
-        assert tables.conf.get(OF_ICEBERG, None) is None
-        tables.sql(
-            "CALL lake.system.rewrite_data_files(table => 'ki.picked', "
-            "options => map('rewrite-all', 'true'))"
-        )
-        assert tables.conf.get(OF_ICEBERG)
-
-    expected = []
+    tables.sql("CREATE TABLE lake.ki.other USING iceberg AS SELECT 1 AS id")
+    rewrite = "table => 'ki.other', options => map('rewrite-all', 'true')"
     for name in (OF_ICEBERG, "spark.sql.catalog.default_iceberg"):
         tables.conf.unset(name)
-    found = run_apart(tables, JOIN, tmp_path, call, index_path=str(root))
-    assert [found.rows] == expected == [rows_of(tables, JOIN)]
+    found = run_apart(
+        tables,
+        JOIN,
+        tmp_path,
+        lambda: tables.sql(f"CALL lake.system.rewrite_data_files({rewrite})"),
+        index_path=str(root),
+    )
+    assert tables.conf.get(OF_ICEBERG)
+    assert found.rows == rows_of(tables, JOIN) == literal_rows(tables, JOIN, "3, 43, 7, 5000")
+    assert (use_of(found).code, found.files(ORDERS)) == ("USED", 3)
+    tables.sql("DROP TABLE lake.ki.other")
 
 
 def test_writes_of_other_tables_use_the_index(tables, tmp_path, root):
