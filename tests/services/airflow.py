@@ -90,13 +90,16 @@ class Airflow:
         return runs
 
     def ended(self, dag_id: str, run_id: str, seconds: float = 240) -> str:
-        """Waits for the end of a run; returns its state."""
+        """Waits for the end of a run; returns its state, and prints the logs of a failed one."""
 
         def state() -> str | None:
             found = self.ask(f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"]
             return found if found in ("success", "failed") else None
 
-        return wait_for(state, seconds)
+        if (found := wait_for(state, seconds)) == "failed":
+            for log in sorted(self.logs.glob(f"dag_id={dag_id}/run_id={run_id}/**/*.log")):
+                print(f"{log}:\n{log.read_text(errors='replace')[-4000:]}")
+        return found
 
     def kill(self, service: str, how: Signals = SIGKILL) -> None:
         """Ends a service and its processes, by SIGKILL as the end of its machine does."""
