@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
 from airflow_hive_opt.documents.log_text import counted, files_in_words
@@ -256,35 +256,3 @@ def _plain(use: IndexUse, seconds: float | None) -> dict[str, object]:
     if is_judged and hop.took_longer(seconds or 0):
         found["skipped_keys"] = asdict(SkippedKeys(hop.digest, 0))
     return found | {"hop": {name: value for name, value in asdict(hop).items() if name != "sql"}}
-
-
-@dataclass(frozen=True)
-class IndexTrial:
-    """The seconds of a task's last runs with key indexes and without.
-
-    ``used`` is the time with them, ``left_out`` the time without; ``None`` if it is not known.
-    ``skipped_keys`` and ``skipped_indexes`` are the job's when indexes were left out. ``compares``
-    says that this run goes the other way, ``counts`` that its time can be compared.
-
-    >>> [trial.uses_indexes for trial in (IndexTrial(), IndexTrial(8), IndexTrial(8, 9))]
-    [True, True, True]
-    >>> IndexTrial(8, 6).uses_indexes, IndexTrial(8, 6, compares=True).uses_indexes
-    (False, True)
-    >>> IndexTrial(8, compares=True).uses_indexes, IndexTrial(compares=True).uses_indexes
-    (False, True)
-    """
-
-    used: Optional[float] = None
-    left_out: Optional[float] = None
-    skipped_keys: Mapping[str, int] = field(default_factory=dict)
-    skipped_indexes: Mapping[str, int] = field(default_factory=dict)
-    compares: bool = False
-    counts: bool = True
-
-    @property
-    def uses_indexes(self) -> bool:
-        """Whether this run uses the indexes."""
-        if self.used is None:
-            return True
-        pays = self.left_out is None or self.used <= self.left_out
-        return pays != self.compares

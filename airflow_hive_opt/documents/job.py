@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.documents.indexed_scans import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial
 from airflow_hive_opt.statement.arguments import (
     check_named_values,
     check_parameters,
@@ -78,7 +78,7 @@ class Job:
     - ``skipped_keys`` are keys that the last run of this task found not worth reading, and
       ``skipped_indexes`` are tables that it could not change by a key index; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`. ``index_trial`` says
-      whether its key indexes pay.
+      how this run goes, by the times of the task's last runs.
     - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
       empty for none.
     - ``index_path`` is the URI of the folder of the key indexes; empty for none.

@@ -86,7 +86,7 @@ class Report:
     - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
       in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
-    - ``index_trial`` is what the task's next run must know of the gain of key indexes.
+    - ``index_trial`` is what the task's next run must know of the times of its runs.
     - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's process.
     """
 

@@ -1,9 +1,9 @@
-"""Judges from the times of a task's own runs whether its key indexes pay.
+"""Judges from the times of a task's own runs whether its key indexes pay, and pruning at all.
 
 Lookups in an index, and above all the keys of a large table, may take longer than the files that
-they save. Only the times of whole runs tell. So some runs of a task go the other way: they leave
-the indexes out, or use them although they were slower. The other runs go the quicker way. No run
-leaves out indexes without which it would read far more.
+they save; Spark prunes lake tables by itself too. Only the times of whole runs tell. So some runs
+of a task go another way to compare: they leave the indexes out, or the whole statement to Spark as
+it is. The other runs go the quickest way. No run goes a way on which it would read far more.
 """
 
 from __future__ import annotations
@@ -14,27 +14,36 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from airflow_hive_opt.documents.descriptor import Descriptor
-from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial, Way
+from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
 
 log = logging.getLogger(__name__)
 _FAR_MORE = 10  # times as many files without the indexes
-_LONGEST = 600.0  # seconds that a run without indexes may be expected to take
+_LONGEST = 600.0  # seconds that a statement may be expected to take on another way
+_IN_WORDS = {
+    Way.KEYS: "leaves its key indexes out",
+    Way.UNTOUCHED: "leaves the statement to Spark as it is",
+}
+
+
+def way_of(job: Job) -> Way:
+    """How the job's run goes; without ``index_path`` there is nothing to compare."""
+    return job.index_trial.way if job.index_path else Way.KEYS
 
 
 def index_path_of(job: Job) -> str:
     """The job's ``index_path``; empty, with a line in the log, if this run leaves indexes out."""
-    trial = job.index_trial
-    if not job.index_path or trial.uses_indexes:
+    way, trial = way_of(job), job.index_trial
+    if not job.index_path or way is Way.INDEXES:
         return job.index_path
-    if trial.compares:
-        log.info("key indexes are left out, to compare: with them a run took %.1f s", trial.used)
-    else:
-        log.info(
-            "key indexes are left out: with them a run took %.1f s, without them %.1f s",
-            *(trial.used, trial.left_out),
-        )
+    why = "to compare" if trial.seconds[way] is None or trial.compares else "which was quickest"
+    took = ", ".join(
+        f"{name}: {'not known' if seconds is None else f'{seconds:.1f} s'}"
+        for name, seconds in trial.seconds.items()
+    )
+    log.info("this run %s, %s; the last runs by their way: %s", _IN_WORDS[way], why, took)
     return ""
 
 
@@ -46,21 +55,22 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
     if not job.index_path or not {LOCAL_TASK, MAP_JOIN} <= seconds.keys():
         return {}
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
-    trial = job.index_trial
-    if not trial.uses_indexes:
+    trial, way = job.index_trial, way_of(job)
+    if way is not Way.INDEXES:
         known = replace(
             trial,
             skipped_keys=_one_more({**trial.skipped_keys, **job.skipped_keys}),
             skipped_indexes=_one_more({**trial.skipped_indexes, **job.skipped_indexes}),
         )
-        return _plain(replace(known, left_out=took) if trial.counts else known)
+        return _plain(known.with_seconds(way, took) if trial.counts else known)
     trial = replace(trial, skipped_keys={}, skipped_indexes={})  # the run's decisions say it
     files = list(_files(descriptor))
     if not files or _reads_far_more(files, seconds[MAP_JOIN]):
         return {}
+    trial = replace(trial, may_be_untouched=_may_be_untouched(descriptor, seconds[MAP_JOIN]))
     if not trial.counts or _has_read_useless_keys(descriptor):
         return _plain(trial)
-    return _plain(replace(trial, used=took))
+    return _plain(trial.with_seconds(way, took))
 
 
 def _one_more(runs: Mapping[str, int]) -> dict[str, int]:
@@ -89,6 +99,23 @@ def _reads_far_more(files: list[tuple[int, int]], seconds: float) -> bool:
     """Whether the statement, which took ``seconds``, may read far more without the indexes."""
     more = sum(without for _, without in files) / max(sum(read for read, _ in files), 1)
     return more > _FAR_MORE or seconds * more > _LONGEST
+
+
+def _may_be_untouched(descriptor: Descriptor, seconds: float) -> bool:
+    """Whether a run may leave the statement, which took ``seconds``, to Spark as it is.
+
+    Not if a table's partitions are in a metastore: Spark would fetch all of them. Otherwise Spark
+    reads at most all files of the pruned tables, if their number is known.
+    """
+    if descriptor.targets:
+        return False
+    files = {each.scan: (each.files, each.total_files) for each in descriptor.planned_files}
+    for use in descriptor.index_uses:
+        if use.code == IndexCode.USED and use.hop:
+            files[use.scan] = use.hop.files, use.total_files
+    known = [(read, every) for read, every in files.values() if None not in (read, every)]
+    more = sum(every or 0 for _, every in known) / max(sum(read or 0 for read, _ in known), 1)
+    return len(known) == len(files) and seconds * more <= _LONGEST
 
 
 def _has_read_useless_keys(descriptor: Descriptor) -> bool:

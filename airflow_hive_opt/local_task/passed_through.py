@@ -14,7 +14,7 @@ _WHOLE_STATEMENT = ScanRef("the statement", "", None, "the statement")
 
 _OWN_CODES = {
     SOURCE_CHANGED: Reason.SOURCE_CHANGED,
-    Reason.PLANNING_TOO_LONG.sentence: Reason.PLANNING_TOO_LONG,
+    **{each.sentence: each for each in (Reason.PLANNING_TOO_LONG, Reason.LEFT_TO_SPARK)},
 }
 """The reason codes of statements that pass through for other reasons than their form."""
 

@@ -131,10 +131,11 @@ class EliminatedJoin(BaseModel):
 
 
 class IndexTrial(BaseModel):
-    """The seconds of the task's last runs with key indexes and without."""
+    """The seconds of the task's last runs: with key indexes, without, and as the statement is."""
 
     used: float
-    left_out: float
+    left_out: float | None = None
+    untouched: float | None = None
 
 
 class ReadOfTable(BaseModel):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.indexed_scans import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -24,8 +24,8 @@ def skipped_of(context: Context) -> dict[str, Any]:
     Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
     one run in ten reads keys whatever an earlier run says: if runs have no logical date, Airflow
     may return another run as the last one, whose count of runs would never grow. For the same
-    reason, the run's name decides which runs compare key indexes. A retry does not: the attempt
-    before it may have failed because it had none.
+    reason, the run's name decides which runs go another way to compare. A retry uses the indexes:
+    the attempt before it may have failed because it had none.
     """
     instance: Any = context["ti"]
     try:
@@ -39,8 +39,15 @@ def skipped_of(context: Context) -> dict[str, Any]:
         return {}
     drawn = hashlib.sha256(str(instance.run_id).encode()).digest()
     reads_all, compares = drawn[0] < _ONE_IN_TEN, drawn[1] < _ONE_IN_TEN
-    counts = instance.try_number == 1 and not reads_all
-    trial = replace(index_trial_in(summary), compares=counts and compares, counts=counts)
+    is_retry = instance.try_number > 1
+    counts = not is_retry and not reads_all
+    trial = replace(
+        index_trial_in(summary),
+        compares=1 + drawn[2] % 2 if counts and compares else 0,
+        counts=counts,
+    )
+    if is_retry:
+        trial = replace(trial, used=None)
     if reads_all:
         return {"index_trial": trial}
     return {
@@ -89,7 +96,7 @@ def skipped_indexes_in(summary: object) -> dict[str, int]:
 
 
 def index_trial_in(summary: object) -> IndexTrial:
-    """What a summary says of the gain of key indexes; nothing is known if it can't be read.
+    """What a summary says of the times of a task's runs; nothing is known if it can't be read.
 
     >>> index_trial_in({"index_trial": {"used": 8.1, "left_out": None, "of": 1}}).used
     8.1
@@ -99,11 +106,14 @@ def index_trial_in(summary: object) -> IndexTrial:
     trial = summary.get("index_trial") if isinstance(summary, Mapping) else None
     if not isinstance(trial, Mapping):
         return IndexTrial()
-    used, left_out = times = trial.get("used"), trial.get("left_out")
+    used, left_out, untouched = times = [
+        trial.get(name) for name in ("used", "left_out", "untouched")
+    ]
     if not any(times) or not all(time is None or _is_time(time) for time in times):
         return IndexTrial()
     keys, indexes = (_counts(trial.get(name)) for name in ("skipped_keys", "skipped_indexes"))
-    return IndexTrial(used, left_out, keys, indexes)
+    may_be_untouched = trial.get("may_be_untouched") is True
+    return IndexTrial(used, left_out, untouched, may_be_untouched, keys, indexes)
 
 
 def _is_time(value: object) -> bool:

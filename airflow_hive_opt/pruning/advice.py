@@ -14,6 +14,9 @@ ADVICE = {
         "separate statement or a view."
     ),
     Reason.PLANNING_TOO_LONG: "Put long lists into a table, or raise planning_seconds.",
+    Reason.LEFT_TO_SPARK: (
+        "Nothing, because the task's runs go the quickest way, and about every tenth run compares."
+    ),
     Reason.PARTITIONS_NOT_IN_METASTORE: "Nothing, because this package can't prune such a table.",
     Reason.TRANSACTIONAL_TABLE: (
         "In Hive, copy the table to one that is not transactional. Spark may return wrong rows "

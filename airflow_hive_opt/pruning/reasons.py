@@ -14,6 +14,7 @@ class Reason(StrEnum):
     DISABLED = "DISABLED"
     PASSED_THROUGH = "PASSED_THROUGH"
     PLANNING_TOO_LONG = "PLANNING_TOO_LONG"
+    LEFT_TO_SPARK = "LEFT_TO_SPARK"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
     TRANSACTIONAL_TABLE = "TRANSACTIONAL_TABLE"
     SCAN_NOT_RESTRICTABLE = "SCAN_NOT_RESTRICTABLE"
@@ -71,6 +72,10 @@ _SENTENCES = {
     Reason.PLANNING_TOO_LONG: (
         "the planning of the statement takes longer than planning_seconds, so it passes through "
         "to Spark"
+    ),
+    Reason.LEFT_TO_SPARK: (
+        "the task compares the times of its runs, and this run leaves the statement to Spark as it "
+        "is"
     ),
     Reason.PARTITIONS_NOT_IN_METASTORE: (
         "the metastore does not manage the table's partitions, so it can't list them"

@@ -11,11 +11,12 @@ from airflow_hive_opt.documents.descriptor import (
     Decision,
     Descriptor,
     PlannedFiles,
+    Target,
 )
+from airflow_hive_opt.documents.index_trial import IndexTrial, Way
 from airflow_hive_opt.documents.indexed_scans import (
     Hop,
     IndexCode,
-    IndexTrial,
     IndexUse,
     SkippedKeys,
 )
@@ -30,12 +31,18 @@ FEW = PlannedFiles(SCAN, "true", files=20, total_files=100)
 HOP = Hop((), files=20, bytes=0, files_without=100, bytes_without=0)
 
 
-NOTHING = {"skipped_keys": {}, "skipped_indexes": {}}
+NOTHING = {
+    "untouched": None,
+    "may_be_untouched": True,
+    "skipped_keys": {},
+    "skipped_indexes": {},
+}
 
 
-def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None) -> Descriptor:
+def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None, more=None) -> Descriptor:
     decision = Decision(SCAN, "RESTRICTED", "", skipped)
-    return Descriptor("", "", (), (decision,), planned_files=(planned,), index_uses=uses)
+    files = (planned, *([more] if more else ()))
+    return Descriptor("", "", (), (decision,), planned_files=files, index_uses=uses)
 
 
 def after(trial, seconds, found=None, **options):
@@ -47,16 +54,14 @@ def after(trial, seconds, found=None, **options):
 
 
 def uses_indexes(trial) -> bool:
-    return (
-        index_path_of(Job("SELECT 1", index_path="/indexes", index_trial=IndexTrial(**trial))) != ""
-    )
+    return IndexTrial(**trial).way is Way.INDEXES
 
 
 def test_a_run_that_compares_goes_the_other_way_and_the_quicker_way_stays():
     first = after({}, 4.0)
     assert first == {"used": 4.0, "left_out": None, **NOTHING}
     assert uses_indexes(first)
-    compared = after({**first, "compares": True}, 6.0)
+    compared = after({**first, "compares": 2}, 6.0)
     assert compared == {"used": 4.0, "left_out": 6.0, **NOTHING}
     assert uses_indexes(compared)
     slower = after(compared, 7.0)
@@ -64,7 +69,7 @@ def test_a_run_that_compares_goes_the_other_way_and_the_quicker_way_stays():
     assert not uses_indexes(slower)
     left_out = after(slower, 5.0)
     assert left_out == {"used": 7.0, "left_out": 5.0, **NOTHING}
-    again = after({**left_out, "compares": True}, 3.0)
+    again = after({**left_out, "compares": 2}, 3.0)
     assert again == {"used": 3.0, "left_out": 5.0, **NOTHING}
     assert uses_indexes(again)
 
@@ -90,7 +95,7 @@ def test_a_run_that_has_read_useless_keys_does_not_count():
 @pytest.mark.parametrize("name", ["skipped_keys", "skipped_indexes"])
 def test_runs_without_indexes_pass_on_what_need_not_be_tried(name):
     """Each is one more run in a row; a run with indexes finds out by itself."""
-    trial = {"used": 8.0, "left_out": 6.0}
+    trial = {"used": 8.0, "left_out": 6.0, "may_be_untouched": True}
     read = {"skipped_keys": skipped_keys_in, "skipped_indexes": skipped_indexes_in}[name]
     trial = after(trial, 5.0, **{name: {"a": 3}})
     assert trial[name] == read({"index_trial": trial}) == {"a": 4}
@@ -99,16 +104,82 @@ def test_runs_without_indexes_pass_on_what_need_not_be_tried(name):
     of_one_that_reads_all_keys = after({**trial, "counts": False}, 5.0)
     assert of_one_that_reads_all_keys[name] == {"a": 6}
     for counts in (True, False):
-        again = after({**trial, "compares": True, "counts": counts}, 5.0, **{name: {"a": 5}})
+        again = after({**trial, "compares": 2, "counts": counts}, 5.0, **{name: {"a": 5}})
         assert again[name] == {}
 
 
 def test_the_log_says_why_indexes_are_left_out(caplog):
     caplog.set_level(logging.INFO)
-    after({"used": 8.0, "compares": True}, 5.0)
-    assert "to compare: with them a run took 8.0 s" in caplog.text
+    after({"used": 8.0}, 5.0)
+    after({}, 5.0, index_path="")
+    assert caplog.text == ""
+    after({"used": 8.0, "compares": 2}, 5.0)
     after({"used": 8.0, "left_out": 5.0}, 5.0)
-    assert "with them a run took 8.0 s, without them 5.0 s" in caplog.text
+    after({"used": 8.0, "untouched": 5.0}, 5.0)
+    assert caplog.messages == [
+        "this run leaves its key indexes out, to compare; the last runs by their way: "
+        "indexes: 8.0 s, keys: not known, untouched: not known",
+        "this run leaves its key indexes out, which was quickest; the last runs by their way: "
+        "indexes: 8.0 s, keys: 5.0 s, untouched: not known",
+        "this run leaves the statement to Spark as it is, which was quickest; the last runs by "
+        "their way: indexes: 8.0 s, keys: not known, untouched: 5.0 s",
+    ]
+
+
+def test_a_run_may_leave_the_statement_as_it_is_to_compare():
+    first = after({}, 4.0)
+    both = {number: IndexTrial(**first, compares=number).way for number in (1, 2)}
+    assert both == {1: Way.UNTOUCHED, 2: Way.KEYS}
+    compared = after({**first, "compares": 1}, 3.0, skipped_keys={"a": 3})
+    assert compared == {**first, "untouched": 3.0, "skipped_keys": {"a": 4}}
+    assert IndexTrial(**compared).way is Way.UNTOUCHED
+    again = after(compared, 5.0)
+    assert again == {**compared, "untouched": 5.0, "skipped_keys": {"a": 5}}
+    assert IndexTrial(**again).way is Way.INDEXES
+    others = {IndexTrial(**compared, compares=number).way for number in (1, 2)}
+    assert others == {Way.INDEXES, Way.KEYS}
+
+
+def test_a_way_that_took_far_longer_is_not_tried_again():
+    """Until the quickest one takes longer too."""
+    known = {"used": 4.0, "left_out": 5.0, "untouched": 17.0, "may_be_untouched": True}
+    for number in (1, 2):
+        trial = IndexTrial(**known, compares=number)
+        assert trial.way is Way.KEYS
+        assert replace(trial, left_out=17.0).way is Way.INDEXES
+        slower = replace(trial, used=4.5, left_out=18.0)
+        assert slower.way is {1: Way.UNTOUCHED, 2: Way.KEYS}[number]
+
+
+DAYS = ScanRef("d", "lake.d.days", (34, 46), "d")
+FEWER = PlannedFiles(DAYS, "true", files=1, total_files=1000)
+HIVE = Target(
+    SCAN, "s", False, ("day",), ("string",), ("day",), ("day",), None, (), 9, "filter", None, ()
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "seconds", "may_be"),
+    [
+        (descriptor_of(USED), 4.0, True),
+        (descriptor_of(USED), 230.0, True),  # of which the statement took 115: 575 with all files
+        # another table, of which a thousandth is read
+        (descriptor_of(USED, more=FEWER), 4.0, True),
+        (descriptor_of(USED, more=FEWER), 40.0, False),
+        (descriptor_of(USED, more=replace(FEWER, files=None)), 4.0, False),
+        # a scan whose files a hop leaves
+        (descriptor_of(USED, replace(USED, scan=DAYS, total_files=1000, hop=HOP)), 4.0, True),
+        (descriptor_of(USED, replace(USED, scan=DAYS, total_files=1000, hop=HOP)), 80.0, False),
+        (replace(descriptor_of(USED), targets=(HIVE,)), 4.0, False),
+    ],
+)
+def test_a_statement_that_may_read_far_more_is_never_left_as_it_is(found, seconds, may_be):
+    trial = after({}, seconds, found)
+    assert trial["may_be_untouched"] == may_be
+    ways = {IndexTrial(**trial, compares=number).way for number in (1, 2)}
+    assert (Way.UNTOUCHED in ways) == may_be
+    kept = after({**trial, "compares": 2}, 5.0)
+    assert (kept["left_out"], kept["may_be_untouched"]) == (5.0, may_be)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +210,6 @@ def test_without_index_path_or_in_two_tasks_nothing_is_compared():
 
 def test_a_retry_finds_the_work_of_an_attempt_with_another_trial():
     job = Job("SELECT 1", index_path="/indexes")
-    compared = replace(job, index_trial=IndexTrial(8.0, compares=True))
+    compared = replace(job, index_trial=IndexTrial(8.0, compares=2))
     assert job.digest_of_work() == compared.digest_of_work()
     assert job.digest_with({}) == compared.digest_with({})

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_hive_opt.documents.indexed_scans import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial, Way
 from airflow_hive_opt.provider.earlier_runs import skipped_of
 
 SUMMARY = {
@@ -40,7 +40,10 @@ def test_about_one_run_in_ten_reads_keys_whatever_the_last_run_found():
 
 
 def test_about_one_run_in_ten_compares_key_indexes():
-    trial = {"used": 8.0, "left_out": 5.0, "skipped_keys": {"07ac": 1}}
+    trial = {
+        **{"used": 8.0, "left_out": 5.0, "untouched": 6.0, "may_be_untouched": True},
+        "skipped_keys": {"07ac": 1},
+    }
 
     def trials(number_of_try):
         return [
@@ -55,26 +58,37 @@ def test_about_one_run_in_ten_compares_key_indexes():
         ]
 
     found = trials(1)
-    assert 50 < sum(each["index_trial"].compares for each in found) < 150
+    for number in (1, 2):
+        assert 25 < sum(each["index_trial"].compares == number for each in found) < 75
+    assert {each["index_trial"].compares for each in found} == {0, 1, 2}
     # the others read useless keys again
     assert all(each["index_trial"].counts == ("skipped_keys" in each) for each in found)
     known = [each["skipped_keys"] for each in found if "skipped_keys" in each]
     assert known == [{"6ff1": 2, "07ac": 1}] * len(known)
     retries = [each["index_trial"] for each in trials(2)]
-    assert retries == [IndexTrial(**trial, compares=False, counts=False)] * 1000
+    assert retries == [IndexTrial(**{**trial, "used": None}, counts=False)] * 1000
+    assert retries[0].way is Way.INDEXES
 
 
 @pytest.mark.parametrize(
     "trial",
     [
         *({"used": value} for value in (float("nan"), float("inf"), -1.0, "8", 1e300, [])),
-        *({"used": 8.0, "left_out": value} for value in (-1, "x", {})),
+        *({"used": 8.0, name: -1} for name in ("left_out", "untouched")),
+        *({"used": 8.0, "left_out": value} for value in ("x", {})),
         *(None, [], "8", {}, {"runs": 3}),
     ],
 )
 def test_an_odd_trial_is_none(trial):
     found = skipped_of(context("r1", lambda **_: {"index_trial": trial}))
-    assert (found["index_trial"].used, found["index_trial"].left_out) == (None, None)
+    assert set(found["index_trial"].seconds.values()) == {None}
+
+
+@pytest.mark.parametrize("value", ["true", 1, None, {}])
+def test_only_true_lets_a_run_leave_the_statement_as_it_is(value):
+    trial = {"used": 8.0, "may_be_untouched": value}
+    found = skipped_of(context("r1", lambda **_: {"index_trial": trial}))
+    assert not found["index_trial"].may_be_untouched
 
 
 def test_a_run_reads_keys_if_the_last_summary_can_not_be_read(caplog):

@@ -59,7 +59,7 @@ def runs(web, root):
             "map join": {"metastore_calls": 7, "partitions_fetched": 250, "files_listed": 250},
         },
         "eliminated": [{"scan": "d", "alias": "d", "table": "dw.days", "reference": [35, 39]}],
-        "index_trial": {"used": 5.2, "left_out": 4.1, "skipped_keys": {}, "skipped_indexes": {}},
+        "index_trial": {"used": 5.2, "left_out": 4.1, "untouched": None, "skipped_keys": {}},
         "application_id": "local-1",
     }
     xcoms = {"hive_opt_descriptor": str(uri), "return_value": summary}
@@ -210,7 +210,7 @@ def test_one_run_has_its_scans_stages_and_reads(ask, runs):
         7,
     ]
     assert found["reads"][0]["total_bytes"] is None
-    assert found["index_trial"] == {"used": 5.2, "left_out": 4.1}
+    assert found["index_trial"] == {"used": 5.2, "left_out": 4.1, "untouched": None}
     assert found["statement"] == {"user": SQL, "ran": "SELECT 2", "cut": False}
     assert found["headline"].startswith("kept 250 of 1,000 partitions (75.0 % pruned)")
 

@@ -24,7 +24,8 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
-from airflow_hive_opt.documents.job import read_job, write_outcome
+from airflow_hive_opt.documents.index_trial import IndexTrial
+from airflow_hive_opt.documents.job import Stages, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import embedded, worker
@@ -33,7 +34,7 @@ from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session import session as sessions
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.services.java_options import SHORT_LIVED
-from tests.worker.tasks import descriptor_of
+from tests.worker.tasks import descriptor_of, hand_over
 
 OF_KEYS = "SELECT f.id, f.p FROM worker_it.fact f JOIN worker_it.keys k ON f.p = k.p AND k.id < 3"
 NO_KEYS = OF_KEYS.replace("k.id < 3", "k.id < 0")
@@ -119,6 +120,19 @@ def test_the_worker_reads_the_keys_while_spark_starts(tasks, cold, asked):
     report = json.loads(Path(summary["uri"]).with_name("1.report.json").read_text())
     assert report["summary"]["local_task"] == "worker"
     assert descriptor_of(summary).digest == summary["digest"]
+
+
+def test_a_statement_that_is_left_as_it_is_has_no_local_task(tasks):
+    """The worker has planned nothing and asked the metastore nothing, and Spark does neither."""
+    trial = IndexTrial(used=8.0, untouched=5.0)
+    known = {"index_path": str(tasks.folder / "indexes"), "index_trial": trial}
+    found = hand_over(tasks, OF_KEYS, stages=Stages.BOTH, **known)
+    assert found.partitions_fetched == 12
+    assert [each.reason for each in found.descriptor.decisions] == ["LEFT_TO_SPARK"]
+    summary = found.outcome.summary
+    assert summary["work"]["local task"]["metastore_calls"] == 0
+    assert summary["index_trial"]["used"] == 8.0
+    assert 0 < summary["index_trial"]["untouched"] != 5.0
 
 
 _COLD = """
