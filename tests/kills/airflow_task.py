@@ -130,9 +130,9 @@ class AirflowTask:
         return self.state() == "running" and bool(self.phases()["ended"]())
 
     def slots(self) -> int:
-        """The slots that the waiting task holds: it is the only task of this Airflow."""
+        """The slots that tasks hold which neither run nor are about to."""
         pool: dict[str, Any] = self.airflow.ask("/api/v2/pools/default_pool")
-        return int(pool["occupied_slots"])
+        return int(pool["occupied_slots"] - pool["running_slots"] - pool["queued_slots"])
 
     # Where the phases show that all kinds have.
 

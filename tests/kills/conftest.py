@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.tables import DATABASE, Tables
 from tests.kills.make_tables import TEMPLATE, VERBS, plain_table
+from tests.kills.matrix import AT_ONCE
 from tests.services.processes import HOST, free_port
 from tests.services.thrift import create_database, thrift_client
 
@@ -86,6 +87,7 @@ def server(tmp_path_factory, metastore_service):
     page = free_port()
     own = {
         **metastore_service.spark_conf(),
+        "spark.master": f"local[{2 * AT_ONCE}]",  # the statements sleep
         "spark.ui.enabled": "true",
         "spark.ui.port": str(page),
         "spark.driver.memory": "1g",
@@ -97,16 +99,19 @@ def server(tmp_path_factory, metastore_service):
 @pytest.fixture(scope="session")
 def airflow(tmp_path_factory, postgres_server, metastore_service, cluster, server):
     """Airflow's services with this suite's DAGs."""
+    from tests.kills.connect_task import user_of
     from tests.services.airflow import airflow, wait_for
 
-    at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port, "login": "me"}
+    at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SETTINGS.items():
             patch.setenv(name, value)
-        patch.setenv("AIRFLOW_CONN_SPARK_CONNECT_SERVER", json.dumps(at))
+        for place in range(AT_ONCE):
+            own = json.dumps({**at, "login": user_of(place)})
+            patch.setenv(f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{place}", own)
         dags = (Path(__file__).parent / "dags",)
         folder = tmp_path_factory.mktemp("airflow")
         with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
             every = "/api/v2/dags?dag_id_pattern=killed"
-            wait_for(lambda: len(running.ask(every)["dags"]) == 3 or None)
+            wait_for(lambda: len(running.ask(every)["dags"]) == 1 + 2 * AT_ONCE or None)
             yield running

@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from signal import Signals
+from typing import Any
 
 from tests.kills.airflow_task import AirflowTask
 from tests.services.airflow import Airflow
@@ -25,30 +25,48 @@ class Server:
     connect: ConnectServer
     page: int
 
-    def jobs(self) -> list[str]:
-        """The jobs that run; raises ``OSError`` while no server answers."""
+    def jobs(self, user: str) -> list[str]:
+        """The jobs of a user that run; raises ``OSError`` while no server answers."""
         at = f"http://{HOST}:{self.page}/api/v1/applications"
         (found,) = _json(at)
-        return [f"job {each['jobId']}" for each in _json(f"{at}/{found['id']}/jobs?status=running")]
+        jobs = _json(f"{at}/{found['id']}/jobs?status=running")
+        return [
+            f"job {each['jobId']}"
+            for each in jobs
+            if any(f"_User_{user}_" in tag for tag in each["jobTags"])
+        ]
 
 
-def _json(url: str) -> list[dict[str, str]]:
+def _json(url: str) -> list[dict[str, Any]]:
     with urllib.request.urlopen(url, timeout=10) as answer:
-        found: list[dict[str, str]] = json.load(answer)
+        found: list[dict[str, Any]] = json.load(answer)
         return found
+
+
+def user_of(place: int) -> str:
+    """The server's user of one of the tasks that run at once."""
+    return f"user{place}"
 
 
 class ConnectTask(AirflowTask):
     """One run; its phases are those of ``matrix.OVER_CONNECT``."""
 
-    dag_id = "killed_connect"
+    dags = "killed_connect"
     milliseconds = 1000
     seconds_to_commit = 0.05
 
     def __init__(
-        self, airflow: Airflow, server: Server, database: Postgres, folder: Path, verb: str
+        self,
+        airflow: Airflow,
+        server: Server,
+        database: Postgres,
+        folder: Path,
+        verb: str,
+        place: int,
     ) -> None:
         self._server, self._database = server, database.connect("airflow")
+        self._user = user_of(place)
+        self.dag_id = f"{self.dags}_{place}"
         super().__init__(airflow, folder, verb)
 
     def phases(self) -> dict[str, Callable[[], object]]:
@@ -64,19 +82,15 @@ class ConnectTask(AirflowTask):
     def _has_record(self) -> bool:
         return self._database.execute(_RECORD, [self.id]).fetchone() is not None
 
-    def end_server(self, how: Signals) -> None:
-        """Ends the Spark Connect server."""
-        self._server.connect.kill(how)
-
     def running(self) -> list[str]:
-        """What of the run still runs on the server, which has no other jobs."""
-        return self._server.jobs()
+        """What of the run still runs on the server, where its user has no other jobs."""
+        return self._server.jobs(self._user)
 
 
 class DeferredConnectTask(ConnectTask):
     """A deferred run; its phases are those of ``matrix.DEFERRED``."""
 
-    dag_id = "killed_deferred"
+    dags = "killed_deferred"
     milliseconds = 2500  # the worker waits for 5 s itself
     deferred_after = "waits"
 

@@ -12,7 +12,10 @@ ON_CLUSTER = ("before", "submitted", "starts", "runs", "commits", "ended")
 OVER_CONNECT = ("before", "begins", "runs", "commits", "ended")
 DEFERRED = ("before", "begins", "runs", "waits", "commits", "ended")
 
+AT_ONCE = 4  # tasks over Connect; a task on the cluster takes all of its cores
 SIGNALS = ("KILL", "TERM")
+_OF_ALL = ("triggerer", "api-server", "connect-server")
+"""The victims that tasks which run at once have in common."""
 BY_USER = ("FAILED", "CLEARED")
 """What a user does in Airflow: the task is marked as failed, or cleared."""
 
@@ -73,7 +76,30 @@ def adds_again(case: Case) -> bool:
     return (case.verb, case.victim, case.phase) == ("INTO", "driver", "commits")
 
 
-def rounds(variables: Mapping[str, str]) -> Iterator[tuple[Case, int]]:
+Round = tuple[Case, int]
+"""A case, and the number of its round."""
+
+
+def at_once(variables: Mapping[str, str]) -> Iterator[tuple[Round, ...]]:
+    """The rounds of :func:`rounds`, as many together as can run at once.
+
+    Rounds with a common victim are together only if they are of the same case but for the verb.
+    """
+    waiting: dict[object, list[Round]] = {}
+    for case, number in rounds(variables):
+        if case.kind == "cluster":
+            yield ((case, number),)
+            continue
+        common = (case.kind, case.victim, case.signal, case.phase)
+        found = waiting.setdefault(common if case.victim in _OF_ALL else None, [])
+        found.append((case, number))
+        if len(found) == AT_ONCE:
+            yield tuple(found)
+            found.clear()
+    yield from (tuple(found) for found in waiting.values() if found)
+
+
+def rounds(variables: Mapping[str, str]) -> Iterator[Round]:
     """The rounds that the variables choose, with their numbers.
 
     KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or

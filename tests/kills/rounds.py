@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from random import Random
 from signal import SIGKILL, SIGTERM, Signals
+from threading import Event, RLock
+from urllib.error import URLError
 
 import psutil
 
@@ -57,13 +60,44 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What rounds of tasks that run at once share.
+
+    The first that reaches its phase ends a common victim, and sets ``is_ended``. ``lock`` is for
+    all that may be done by one of them at a time.
+    """
+
+    airflow: Airflow
+    server: Server
+    is_ended: Event = field(default_factory=Event)
+    lock: RLock = field(default_factory=RLock)
+
+    def end(self, victim: str, how: Signals) -> None:
+        """Ends the common victim, and starts it again as a supervisor does."""
+        with self.lock:
+            if self.is_ended.is_set():
+                return
+            self.is_ended.set()
+            if victim == "connect-server":
+                self.server.connect.kill(how)
+                self.server.connect.start()
+            else:
+                self.airflow.kill(f"airflow-{victim}", how)
+                self.airflow.start(f"airflow-{victim}")
+
+    def start_triggerer(self) -> bool:
+        """Starts the triggerer if it has ended by itself; whether it had."""
+        with self.lock:
+            return self.airflow.start_if_ended("airflow-triggerer")
+
+
+@dataclass(frozen=True)
 class Round:
     """The parts of a round; ``state`` reads the table past Spark."""
 
     case: Case
     task: ClusterTask | ConnectTask
-    airflow: Airflow
-    server: Server
+    shared: Shared
     state: Callable[[], State]
 
     def run(self, chance: Random, before: State, whole: State) -> Result:
@@ -104,10 +138,21 @@ class Round:
         elif is_own:
             process = task.find_process()
         after = task.deferred_after
+        is_ended = self.shared.is_ended
         if after and names.index(phase) > names.index(after):
-            assert task.until(lambda: task.state() == "deferred", _PHASE), task.log()
-            result.slots = task.slots()
-        assert task.until(shows, _PHASE), task.log()
+
+            def is_deferred() -> bool:
+                if is_ended.is_set():
+                    return True
+                if found := task.state() == "deferred":
+                    result.slots = task.slots()
+                return found
+
+            assert task.until(is_deferred, _PHASE), task.log()
+        assert task.until(lambda: is_ended.is_set() or shows(), _PHASE), task.log()
+        if is_ended.is_set():  # by another round: this one is that of the phase that it has
+            result.case = replace(self.case, phase=_phase_of(phases))
+            return None
         if is_own and process is None:
             process = task.find_process()
         if phase == "commits":
@@ -148,12 +193,8 @@ class Round:
             end_process(process, signal, with_supervisor=victim == "worker")
         elif victim == "driver" and isinstance(task, ClusterTask):
             task.end_driver(signal)
-        elif victim == "connect-server" and isinstance(task, ConnectTask):
-            task.end_server(signal)
-            self.server.connect.start()
         else:
-            self.airflow.kill(f"airflow-{victim}", signal)
-            self.airflow.start(f"airflow-{victim}")
+            self.shared.end(victim, signal)
 
     def _wait(self, result: Result, whole: State) -> None:
         """Waits for the end; clears a failed task as a user who misses its rows in the table."""
@@ -162,7 +203,7 @@ class Round:
 
         def has_ended() -> bool:
             # Airflow's triggerer may end when one of its tasks is cleared.
-            result.restarts += self.airflow.start_if_ended("airflow-triggerer")
+            result.restarts += self.shared.start_triggerer()
             return task.run_state() in ends
 
         while True:
@@ -174,6 +215,15 @@ class Round:
             result.clears += 1
             task.clear_by_user()
             task.until(lambda: task.run_state() not in ends, 30)
+
+
+def _phase_of(phases: Mapping[str, Callable[[], object]]) -> str:
+    """The phase of a task whose server has just ended; ``queued`` if it has none yet."""
+    for name, shows in reversed(phases.items()):
+        with suppress(URLError, OSError):  # the server is the one that tells
+            if shows():
+                return name
+    return "queued"
 
 
 def _without_partition(before: State) -> State:

@@ -99,6 +99,8 @@ class Airflow:
         if (found := wait_for(state, seconds)) == "failed":
             for log in sorted(self.logs.glob(f"dag_id={dag_id}/run_id={run_id}/**/*.log")):
                 print(f"{log}:\n{log.read_text(errors='replace')[-4000:]}")
+            said = (self.folder / "airflow-scheduler.log").read_text(errors="replace").splitlines()
+            print("scheduler:", *(line for line in said if run_id in line), sep="\n")
         return found
 
     def kill(self, service: str, how: Signals = SIGKILL) -> None:

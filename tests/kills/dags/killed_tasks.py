@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import timedelta
+from itertools import product
 
 from airflow.sdk import DAG, Param
 
@@ -27,12 +28,15 @@ with DAG("killed_cluster", schedule=None, params=PARAMS):
         **RETRIES,
     )
 
-for name, deferrable in (("killed_connect", False), ("killed_deferred", True)):
-    with DAG(name, schedule=None, params=PARAMS):
+# Tasks that run at once have users of their own, by which the server's jobs are told apart.
+for (name, deferrable), place in product(
+    (("killed_connect", False), ("killed_deferred", True)), range(4)
+):
+    with DAG(f"{name}_{place}", schedule=None, params=PARAMS):
         MapJoinPruneOperator(
             task_id="write",
             sql="{{ params.sql }}",
-            conn_id="spark_connect_server",
+            conn_id=f"spark_connect_server_{place}",
             conf=ONE_TASK,
             deferrable=deferrable,
             **RETRIES,
