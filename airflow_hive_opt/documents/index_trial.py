@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -9,6 +11,8 @@ from typing import Optional
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 _FAR_SLOWER = 4  # times as long as the quickest way
+_LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\b\d+(?:\.\d+)?\b)"
+_LITERALS = re.compile(rf"{_LITERAL}(?:\s*,\s*{_LITERAL})*")
 
 
 class Way(StrEnum):
@@ -23,13 +27,15 @@ class Way(StrEnum):
 class IndexTrial:
     """The seconds of a task's last runs by their way, and how this run goes.
 
-    ``used`` is the time with key indexes, ``left_out`` the time with keys alone, and ``untouched``
-    that of the statement as it is; ``None`` if it is not known. ``may_be_untouched`` says that a
-    run may try the last way. ``skipped_keys`` and ``skipped_indexes`` are the job's of a run
-    without indexes. ``compares`` is 1 or 2 if this run tries one of the two other ways, else 0.
-    ``counts`` says that this run's time can be compared.
+    ``statement`` is the :func:`digest` of the statement that these runs had. ``used`` is the time
+    with key indexes, ``left_out`` the time with keys alone, and ``untouched`` that of the statement
+    as it is; ``None`` if it is not known. ``may_be_untouched`` says that a run may try the last
+    way. ``skipped_keys`` and ``skipped_indexes`` are the job's of a run without indexes.
+    ``compares`` is 1 or 2 if this run tries one of the two other ways, else 0. ``counts`` says
+    that this run's time can be compared.
     """
 
+    statement: str = ""
     used: Optional[float] = None
     left_out: Optional[float] = None
     untouched: Optional[float] = None
@@ -48,15 +54,16 @@ class IndexTrial:
     def way(self) -> Way:
         """How this run goes: the quickest way, or another one to compare.
 
-        >>> IndexTrial().way, IndexTrial(8, 9).way, IndexTrial(8, 6).way, IndexTrial(8, 6, 5).way
-        (<Way.INDEXES: 'indexes'>, <Way.INDEXES: 'indexes'>, <Way.KEYS: 'keys'>, \
-<Way.UNTOUCHED: 'untouched'>)
+        >>> times = {}, {"used": 8, "left_out": 9}, {"used": 8, "left_out": 6, "untouched": 5}
+        >>> [IndexTrial(**known).way.value for known in times]
+        ['indexes', 'indexes', 'untouched']
 
-        A run never compares before the time with indexes is known, nor with a way that took far
-        longer. Both are so here.
+        A run does not compare before the time with indexes is known, nor with a way that took far
+        longer. Both is so here.
 
-        >>> IndexTrial(compares=1).way, IndexTrial(8, 60, compares=1).way
-        (<Way.INDEXES: 'indexes'>, <Way.INDEXES: 'indexes'>)
+        >>> times = {}, {"used": 8, "left_out": 60}
+        >>> [IndexTrial(**known, compares=1).way.value for known in times]
+        ['indexes', 'indexes']
         """
         if self.used is None:
             return Way.INDEXES
@@ -79,3 +86,15 @@ class IndexTrial:
             return False
         took = self.seconds[way]
         return took is None or took <= limit
+
+
+def digest(statement: str) -> str:
+    r"""A digest of the statement without its literals, which may be others in each run of a task.
+
+    >>> days = "SELECT * FROM t WHERE d = '2026-01-01'", "SELECT * FROM t WHERE d = '2026-01-02'"
+    >>> len(set(map(digest, days))), len(set(map(digest, ("SELECT a", "SELECT b"))))
+    (1, 2)
+    >>> digest("a IN (1, 2.5, 'it\\'s')") == digest("a IN (7)")
+    True
+    """
+    return hashlib.sha256(_LITERALS.sub("?", statement).encode()).hexdigest()[:16]

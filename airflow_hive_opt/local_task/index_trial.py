@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from airflow_hive_opt.documents.descriptor import Descriptor
-from airflow_hive_opt.documents.index_trial import IndexTrial, Way
+from airflow_hive_opt.documents.index_trial import IndexTrial, Way, digest
 from airflow_hive_opt.documents.indexed_scans import IndexCode
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
@@ -30,12 +30,12 @@ _IN_WORDS = {
 
 def way_of(job: Job) -> Way:
     """How the job's run goes; without ``index_path`` there is nothing to compare."""
-    return job.index_trial.way if job.index_path else Way.KEYS
+    return _trial_of(job).way if job.index_path else Way.KEYS
 
 
 def index_path_of(job: Job) -> str:
     """The job's ``index_path``; empty, with a line in the log, if this run leaves indexes out."""
-    way, trial = way_of(job), job.index_trial
+    way, trial = way_of(job), _trial_of(job)
     if not job.index_path or way is Way.INDEXES:
         return job.index_path
     why = "to compare" if trial.seconds[way] is None or trial.compares else "which was quickest"
@@ -55,7 +55,7 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
     if not job.index_path or not {LOCAL_TASK, MAP_JOIN} <= seconds.keys():
         return {}
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
-    trial, way = job.index_trial, way_of(job)
+    trial, way = _trial_of(job), way_of(job)
     if way is not Way.INDEXES:
         known = replace(
             trial,
@@ -71,6 +71,14 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
     if not trial.counts or _has_read_useless_keys(descriptor):
         return _plain(trial)
     return _plain(trial.with_seconds(way, took))
+
+
+def _trial_of(job: Job) -> IndexTrial:
+    """What is known of the job's statement: the task may have had another one."""
+    of_statement = digest(job.statement)
+    if job.index_trial.statement == of_statement:
+        return job.index_trial
+    return IndexTrial(of_statement, counts=job.index_trial.counts)
 
 
 def _one_more(runs: Mapping[str, int]) -> dict[str, int]:

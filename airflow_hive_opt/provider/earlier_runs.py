@@ -113,7 +113,8 @@ def index_trial_in(summary: object) -> IndexTrial:
         return IndexTrial()
     keys, indexes = (_counts(trial.get(name)) for name in ("skipped_keys", "skipped_indexes"))
     may_be_untouched = trial.get("may_be_untouched") is True
-    return IndexTrial(used, left_out, untouched, may_be_untouched, keys, indexes)
+    statement = str(trial.get("statement", ""))
+    return IndexTrial(statement, used, left_out, untouched, may_be_untouched, keys, indexes)
 
 
 def _is_time(value: object) -> bool:

@@ -13,7 +13,7 @@ from airflow_hive_opt.documents.descriptor import (
     PlannedFiles,
     Target,
 )
-from airflow_hive_opt.documents.index_trial import IndexTrial, Way
+from airflow_hive_opt.documents.index_trial import IndexTrial, Way, digest
 from airflow_hive_opt.documents.indexed_scans import (
     Hop,
     IndexCode,
@@ -32,6 +32,7 @@ HOP = Hop((), files=20, bytes=0, files_without=100, bytes_without=0)
 
 
 NOTHING = {
+    "statement": digest("SELECT 1"),
     "untouched": None,
     "may_be_untouched": True,
     "skipped_keys": {},
@@ -47,7 +48,8 @@ def descriptor_of(*uses: IndexUse, planned=FEW, skipped=None, more=None) -> Desc
 
 def after(trial, seconds, found=None, **options):
     """The next run's trial after a run of so many seconds, half of them each stage's."""
-    job = Job("SELECT 1", index_trial=IndexTrial(**trial), **{"index_path": "/indexes", **options})
+    known = IndexTrial(**{"statement": NOTHING["statement"], **trial})
+    job = Job("SELECT 1", index_trial=known, **{"index_path": "/indexes", **options})
     phases = {"local task": seconds / 2, "map join": seconds / 2, "report": 9.0}
     uses = descriptor_of(USED) if found is None else found
     return trial_after(job, uses if index_path_of(job) else descriptor_of(), phases)
@@ -79,6 +81,16 @@ def test_a_run_whose_time_does_not_count_keeps_what_is_known():
     assert after({**known, "counts": False}, 60.0) == known
     slower = {"used": 8.0, "left_out": 6.0, **NOTHING}
     assert after({**slower, "counts": False}, 60.0) == slower
+
+
+def test_times_of_another_statement_are_not_known():
+    """But those of the same with other literals."""
+    known = {"used": 8.0, "untouched": 5.0, "may_be_untouched": True}
+    assert after({**known, "statement": digest("SELECT 2")}, 6.0)["untouched"] == 6.0
+    found = after({**known, "statement": digest("SELECT x")}, 6.0)
+    assert found == {**NOTHING, "used": 6.0, "left_out": None}
+    not_counted = after({**known, "statement": "", "counts": False}, 6.0)
+    assert not_counted == {**NOTHING, "used": None, "left_out": None}
 
 
 def test_a_run_that_has_read_useless_keys_does_not_count():
@@ -210,6 +222,6 @@ def test_without_index_path_or_in_two_tasks_nothing_is_compared():
 
 def test_a_retry_finds_the_work_of_an_attempt_with_another_trial():
     job = Job("SELECT 1", index_path="/indexes")
-    compared = replace(job, index_trial=IndexTrial(8.0, compares=2))
+    compared = replace(job, index_trial=IndexTrial(digest(job.sql), 8.0, compares=2))
     assert job.digest_of_work() == compared.digest_of_work()
     assert job.digest_with({}) == compared.digest_with({})

@@ -24,7 +24,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
-from airflow_hive_opt.documents.index_trial import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial, digest
 from airflow_hive_opt.documents.job import Stages, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
@@ -124,7 +124,7 @@ def test_the_worker_reads_the_keys_while_spark_starts(tasks, cold, asked):
 
 def test_a_statement_that_is_left_as_it_is_has_no_local_task(tasks):
     """The worker has planned nothing and asked the metastore nothing, and Spark does neither."""
-    trial = IndexTrial(used=8.0, untouched=5.0)
+    trial = IndexTrial(digest(OF_KEYS), used=8.0, untouched=5.0)
     known = {"index_path": str(tasks.folder / "indexes"), "index_trial": trial}
     found = hand_over(tasks, OF_KEYS, stages=Stages.BOTH, **known)
     assert found.partitions_fetched == 12
