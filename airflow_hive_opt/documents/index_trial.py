@@ -10,7 +10,8 @@ from typing import Optional
 
 from airflow_hive_opt.statement.text_enum import StrEnum
 
-_FAR_SLOWER = 4  # times as long as the quickest way
+_FAR_SLOWER = 2  # times as long as the quickest way
+_TRIES_FAR_SLOWER = 3
 _LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\b\d+(?:\.\d+)?\b)"
 _LITERALS = re.compile(rf"{_LITERAL}(?:\s*,\s*{_LITERAL})*")
 
@@ -31,8 +32,8 @@ class IndexTrial:
     with key indexes, ``left_out`` the time with keys alone, and ``untouched`` that of the statement
     as it is; ``None`` if it is not known. ``may_be_untouched`` says that a run may try the last
     way. ``skipped_keys`` and ``skipped_indexes`` are the job's of a run without indexes.
-    ``compares`` is 1 or 2 if this run tries one of the two other ways, else 0. ``counts`` says
-    that this run's time can be compared.
+    ``compares`` is 0, or from 1 to 4 if this run tries one of the two other ways; from 3 also one
+    that took far longer. ``counts`` says that this run's time can be compared.
     """
 
     statement: str = ""
@@ -58,12 +59,13 @@ class IndexTrial:
         >>> [IndexTrial(**known).way.value for known in times]
         ['indexes', 'indexes', 'untouched']
 
-        A run does not compare before the time with indexes is known, nor with a way that took far
-        longer. Both is so here.
+        A run does not compare before the time with indexes is known, and rarely with a way that
+        took far longer.
 
-        >>> times = {}, {"used": 8, "left_out": 60}
-        >>> [IndexTrial(**known, compares=1).way.value for known in times]
-        ['indexes', 'indexes']
+        >>> IndexTrial(compares=3).way.value
+        'indexes'
+        >>> [IndexTrial(used=8, left_out=60, compares=number).way.value for number in (1, 3)]
+        ['indexes', 'keys']
         """
         if self.used is None:
             return Way.INDEXES
@@ -85,7 +87,7 @@ class IndexTrial:
         if way is Way.UNTOUCHED and not self.may_be_untouched:
             return False
         took = self.seconds[way]
-        return took is None or took <= limit
+        return took is None or took <= limit or self.compares >= _TRIES_FAR_SLOWER
 
 
 def digest(statement: str) -> str:

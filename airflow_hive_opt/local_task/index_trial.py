@@ -3,7 +3,7 @@
 Lookups in an index, and above all the keys of a large table, may take longer than the files that
 they save; Spark prunes lake tables by itself too. Only the times of whole runs tell. So some runs
 of a task go another way to compare: they leave the indexes out, or the whole statement to Spark as
-it is. The other runs go the quickest way. No run goes a way on which it would read far more.
+it is. The other runs go the quickest way. No run goes a way on which it might take long.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
 
 log = logging.getLogger(__name__)
-_FAR_MORE = 10  # times as many files without the indexes
-_LONGEST = 600.0  # seconds that a statement may be expected to take on another way
+_LONGEST = 300.0  # seconds that a statement may be expected to take on another way
 _IN_WORDS = {
     Way.KEYS: "leaves its key indexes out",
     Way.UNTOUCHED: "leaves the statement to Spark as it is",
@@ -65,7 +64,7 @@ def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) 
         return _plain(known.with_seconds(way, took) if trial.counts else known)
     trial = replace(trial, skipped_keys={}, skipped_indexes={})  # the run's decisions say it
     files = list(_files(descriptor))
-    if not files or _reads_far_more(files, seconds[MAP_JOIN]):
+    if not files or _may_take_long(files, seconds[MAP_JOIN]):
         return {}
     trial = replace(trial, may_be_untouched=_may_be_untouched(descriptor, seconds[MAP_JOIN]))
     if not trial.counts or _has_read_useless_keys(descriptor):
@@ -103,10 +102,10 @@ def _files(descriptor: Descriptor) -> Iterator[tuple[int, int]]:
         yield (read or 0), (without or 0)
 
 
-def _reads_far_more(files: list[tuple[int, int]], seconds: float) -> bool:
-    """Whether the statement, which took ``seconds``, may read far more without the indexes."""
+def _may_take_long(files: list[tuple[int, int]], seconds: float) -> bool:
+    """Whether the statement, which took ``seconds``, may take long without the indexes."""
     more = sum(without for _, without in files) / max(sum(read for read, _ in files), 1)
-    return more > _FAR_MORE or seconds * more > _LONGEST
+    return seconds * more > _LONGEST
 
 
 def _may_be_untouched(descriptor: Descriptor, seconds: float) -> bool:

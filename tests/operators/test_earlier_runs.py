@@ -58,9 +58,11 @@ def test_about_one_run_in_ten_compares_key_indexes():
         ]
 
     found = trials(1)
-    for number in (1, 2):
-        assert 25 < sum(each["index_trial"].compares == number for each in found) < 75
-    assert {each["index_trial"].compares for each in found} == {0, 1, 2}
+    tried = [each["index_trial"].compares for each in found]
+    assert 50 < len(tried) - tried.count(0) < 150
+    assert set(tried) == {0, 1, 2, 3, 4}
+    assert 3 < tried.count(3) + tried.count(4) < 20
+    assert 0.5 < tried.count(1) / tried.count(2) < 2
     # the others read useless keys again
     assert all(each["index_trial"].counts == ("skipped_keys" in each) for each in found)
     known = [each["skipped_keys"] for each in found if "skipped_keys" in each]
