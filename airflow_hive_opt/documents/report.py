@@ -83,8 +83,8 @@ class Report:
     - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
     - ``eliminated`` are the scans of small tables that were left out with their join.
     - ``reads`` is what Spark read; empty if it is not known.
-    - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
-      in the file only.
+    - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement, or if the
+      run leaves it to Spark to compare. They are in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
     - ``index_trial`` is what the task's next run must know of the times of its runs.
     - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's process.

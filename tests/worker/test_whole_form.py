@@ -26,6 +26,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents.index_trial import IndexTrial, digest
 from airflow_hive_opt.documents.job import Stages, read_job, write_outcome
+from airflow_hive_opt.documents.report import read_report
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import embedded, worker
@@ -133,6 +134,10 @@ def test_a_statement_that_is_left_as_it_is_has_no_local_task(tasks):
     assert summary["work"]["local task"]["metastore_calls"] == 0
     assert summary["index_trial"]["used"] == 8.0
     assert 0 < summary["index_trial"]["untouched"] != 5.0
+    report = read_report(UPath(summary["uri"]).with_name("1.report.json"))
+    assert report.stages == ()
+    read = sorted(each["table"] for each in report.summary["reads"])
+    assert read == ["worker_it.fact", "worker_it.keys"]
 
 
 _COLD = """

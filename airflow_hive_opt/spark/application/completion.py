@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.clock import Clock
+from airflow_hive_opt.documents.index_trial import Way
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import REPORT, Report, StageSummary, headline, keep_report
 from airflow_hive_opt.explain.stages import stages_of
-from airflow_hive_opt.local_task.index_trial import trial_after
+from airflow_hive_opt.local_task.index_trial import trial_after, way_of
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
@@ -74,7 +75,9 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
     plan = result.plan
     with clock.phase(REPORT, lambda: best_effort(catalog.work)):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
-        stages = best_effort(lambda: _stages(catalog, job))
+        # a statement that is left as it is should cost no more than plain Spark
+        is_planned = way_of(job) is not Way.UNTOUCHED
+        stages = best_effort(lambda: _stages(catalog, job)) if is_planned else ()
     return replace(
         result.report,
         reads=reads or (),
