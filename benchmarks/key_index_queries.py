@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
+from airflow_hive_opt.documents.index_trial import TrialArm
 from airflow_hive_opt.key_index.building import build
 from airflow_hive_opt.key_index.iceberg import IcebergColumn
-from airflow_hive_opt.local_task.index_trial import way_of
+from airflow_hive_opt.local_task.index_trial import arm_of
 from airflow_hive_opt.provider.earlier_runs import index_trial_in, skipped_keys_in
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.session_conf import conf_set
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 
 WITHOUT = "ours, without indexes"
 CONTENDERS = (SWITCHED, WITHOUT, OURS)
-_COMPARES = {2: 2, 3: 1}  # the other way that a round tries, as about every tenth run of a task
+# The arm that a round tries, as about every tenth run of a task does.
+_TRIES = {2: TrialArm.LEFT_OUT, 3: TrialArm.UNTOUCHED}
 _UNCOUNTED = 4  # rounds
 QUERIES = (40, 49, 50, 64, 78, 80, 85)
 INDEXED = {
@@ -134,8 +136,7 @@ def _compare(
             else:
                 index_path = str(root) if contender == OURS else ""
                 if trial := known[contender].get("index_trial"):
-                    compares = _COMPARES.get(round_, 0)
-                    known[contender]["index_trial"] = replace(trial, compares=compares)
+                    known[contender]["index_trial"] = replace(trial, tries=_TRIES.get(round_))
                 rows, plan, more = _ours(session, folder, sql, known[contender], index_path)
                 known[contender] = more.pop("known")
             seconds = time.monotonic() - began
@@ -171,7 +172,7 @@ def _ours(
         if use.hop is not None
     ]
     found = {"skipped_keys": skipped_keys_in(summary), "index_trial": index_trial_in(summary)}
-    more = {"known": found, "uses": uses, "way": way_of(job).value}
+    more = {"known": found, "uses": uses, "way": arm_of(job).value}
     more["trial"] = asdict(found["index_trial"])
     return list(result.rows), result.plan(), more
 

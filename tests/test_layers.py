@@ -226,7 +226,7 @@ def test_dag_files_do_not_load_pyspark():
 @pytest.mark.parametrize(
     ("module", "most"),
     [
-        *((f"operators.{name}", 46) for name in ("map_join_prune", "local_task", "map_join")),
+        *((f"operators.{name}", 47) for name in ("map_join_prune", "local_task", "map_join")),
         ("sensors.required_partitions", 55),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),

@@ -4,8 +4,8 @@
   ``remote_operation`` is a statement of it on a Spark Connect server.
 - ``descriptor`` is the partition list, ``binding`` the tables and settings for which it is valid,
   ``small_tables`` the files from which a worker read keys, ``gates`` the limits before the join.
-  ``indexed_scans`` says what key indexes did, ``index_trial`` whether the task's runs gain by
-  them. ``descriptor_text`` shows a descriptor as text.
+  ``indexed_scans`` says what key indexes did, ``index_trial`` how long the task's runs took
+  with and without them. ``descriptor_text`` shows a descriptor as text.
 - ``report`` is a run's summary, ``figures`` its short form for lists of runs, and
   ``partitions_read`` the partitions that a run reads. ``clock`` measures its phases, and
   ``best_effort`` reads figures without failing the run.

@@ -213,7 +213,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 8, Job)
+_JOB = Format("job", 9, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

@@ -2,8 +2,8 @@
 
 Lookups in an index, and above all the keys of a large table, may take longer than the files that
 they save; Spark prunes lake tables by itself too. Only the times of whole runs tell. So some runs
-of a task go another way to compare: they leave the indexes out, or the whole statement to Spark as
-it is. The other runs go the quickest way. No run goes a way on which it might take long.
+of a task try another arm: they leave the indexes out, or the whole statement to Spark as it is. The
+other runs go the way that was quickest. No run goes a way on which it might take long.
 """
 
 from __future__ import annotations
@@ -14,70 +14,101 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from airflow_hive_opt.documents.descriptor import Descriptor
-from airflow_hive_opt.documents.index_trial import IndexTrial, Way, digest
-from airflow_hive_opt.documents.indexed_scans import IndexCode
+from airflow_hive_opt.documents.index_trial import IndexTrial, TrialArm
+from airflow_hive_opt.documents.indexed_scans import IndexCode, reading_cost
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import LOCAL_TASK, MAP_JOIN
+from airflow_hive_opt.statement.template import template_digest
 
 log = logging.getLogger(__name__)
-_LONGEST = 300.0  # seconds that a statement may be expected to take on another way
+_LONGEST = 300.0  # seconds that a statement may be expected to take on another arm
+_FAR_SLOWER = 2  # times as long as the quickest arm
+_OF_THIS_RUN = ("tries", "tries_far_slower", "counts", "is_retry")
 _IN_WORDS = {
-    Way.KEYS: "leaves its key indexes out",
-    Way.UNTOUCHED: "leaves the statement to Spark as it is",
+    TrialArm.USED: "with key indexes",
+    TrialArm.LEFT_OUT: "without key indexes",
+    TrialArm.UNTOUCHED: "as the statement is",
 }
 
 
-def way_of(job: Job) -> Way:
-    """How the job's run goes; without ``index_path`` there is nothing to compare."""
-    return _trial_of(job).way if job.index_path else Way.KEYS
+def arm_of(job: Job) -> TrialArm:
+    """How the job's run goes: the quickest way, or another one to compare.
+
+    Without ``index_path`` there is nothing to compare.
+    """
+    return _arm_of(_trial_of(job)) if job.index_path else TrialArm.LEFT_OUT
 
 
 def index_path_of(job: Job) -> str:
     """The job's ``index_path``; empty, with a line in the log, if this run leaves indexes out."""
-    way, trial = way_of(job), _trial_of(job)
-    if not job.index_path or way is Way.INDEXES:
+    if not job.index_path:
+        return ""
+    trial = _trial_of(job)
+    arm = _arm_of(trial)
+    if arm is TrialArm.USED:
         return job.index_path
-    why = "to compare" if trial.seconds[way] is None or trial.compares else "which was quickest"
-    took = ", ".join(
-        f"{name}: {'not known' if seconds is None else f'{seconds:.1f} s'}"
-        for name, seconds in trial.seconds.items()
-    )
-    log.info("this run %s, %s; the last runs by their way: %s", _IN_WORDS[way], why, took)
+    why = "which was quickest" if arm is _quickest(trial) else "to compare"
+    took = ", ".join(f"{_IN_WORDS[arm]} {took:.1f} s" for arm, took in trial.seconds.items())
+    log.info("this run goes %s, %s; the task's last runs: %s", _IN_WORDS[arm], why, took)
     return ""
 
 
-def trial_after(job: Job, descriptor: Descriptor, seconds: Mapping[str, float]) -> dict[str, Any]:
+def trial_after(
+    job: Job, descriptor: Descriptor, seconds: Mapping[str, float], reads_hive_tables: bool
+) -> dict[str, Any]:
     """What the task's next run must know; empty if there is nothing to compare.
 
-    ``seconds`` are the times of the run by phase.
+    ``seconds`` are the times of the run by phase. ``reads_hive_tables`` says that the statement
+    reads partitioned tables of a metastore.
     """
     if not job.index_path or not {LOCAL_TASK, MAP_JOIN} <= seconds.keys():
         return {}
     took = round(seconds[LOCAL_TASK] + seconds[MAP_JOIN], 3)
-    trial, way = _trial_of(job), way_of(job)
-    if way is not Way.INDEXES:
+    trial = _trial_of(job)
+    arm = _arm_of(trial)
+    if arm is not TrialArm.USED:
         known = replace(
             trial,
             skipped_keys=_one_more({**trial.skipped_keys, **job.skipped_keys}),
             skipped_indexes=_one_more({**trial.skipped_indexes, **job.skipped_indexes}),
         )
-        return _plain(known.with_seconds(way, took) if trial.counts else known)
+        return _plain(known.with_seconds(arm, took) if trial.counts else known)
     trial = replace(trial, skipped_keys={}, skipped_indexes={})  # the run's decisions say it
     files = list(_files(descriptor))
     if not files or _may_take_long(files, seconds[MAP_JOIN]):
         return {}
-    trial = replace(trial, may_be_untouched=_may_be_untouched(descriptor, seconds[MAP_JOIN]))
+    may_be_untouched = not reads_hive_tables and _may_be_untouched(
+        job, descriptor, seconds[MAP_JOIN]
+    )
+    trial = replace(trial, may_be_untouched=may_be_untouched)
     if not trial.counts or _has_read_useless_keys(descriptor):
         return _plain(trial)
-    return _plain(trial.with_seconds(way, took))
+    return _plain(trial.with_seconds(arm, took))
 
 
 def _trial_of(job: Job) -> IndexTrial:
     """What is known of the job's statement: the task may have had another one."""
-    of_statement = digest(job.statement)
-    if job.index_trial.statement == of_statement:
-        return job.index_trial
-    return IndexTrial(of_statement, counts=job.index_trial.counts)
+    trial, digest = job.index_trial, template_digest(job.statement)
+    if trial.statement == digest:
+        return trial
+    return IndexTrial(digest, counts=trial.counts, is_retry=trial.is_retry)
+
+
+def _arm_of(trial: IndexTrial) -> TrialArm:
+    if trial.is_retry or trial.used is None:
+        return TrialArm.USED
+    quickest, tried = _quickest(trial), trial.tries
+    if tried is None or (tried is TrialArm.UNTOUCHED and not trial.may_be_untouched):
+        return quickest
+    is_far_slower = trial.seconds.get(tried, 0) > _FAR_SLOWER * trial.seconds[quickest]
+    return quickest if is_far_slower and not trial.tries_far_slower else tried
+
+
+def _quickest(trial: IndexTrial) -> TrialArm:
+    times = trial.seconds
+    if not trial.may_be_untouched:
+        times.pop(TrialArm.UNTOUCHED, None)
+    return min(times, key=lambda arm: times[arm])
 
 
 def _one_more(runs: Mapping[str, int]) -> dict[str, int]:
@@ -87,9 +118,7 @@ def _one_more(runs: Mapping[str, int]) -> dict[str, int]:
 
 def _plain(trial: IndexTrial) -> dict[str, Any]:
     """The fields that later runs must know."""
-    found = asdict(trial)
-    del found["compares"], found["counts"]
-    return found
+    return {name: value for name, value in asdict(trial).items() if name not in _OF_THIS_RUN}
 
 
 def _files(descriptor: Descriptor) -> Iterator[tuple[int, int]]:
@@ -108,21 +137,32 @@ def _may_take_long(files: list[tuple[int, int]], seconds: float) -> bool:
     return seconds * more > _LONGEST
 
 
-def _may_be_untouched(descriptor: Descriptor, seconds: float) -> bool:
+def _may_be_untouched(job: Job, descriptor: Descriptor, seconds: float) -> bool:
     """Whether a run may leave the statement, which took ``seconds``, to Spark as it is.
 
-    Not if a table's partitions are in a metastore: Spark would fetch all of them. Otherwise Spark
-    reads at most all files of the pruned tables, if their number is known.
+    Not a MERGE, UPDATE or DELETE: as it is, it fails because of other writers that the pruned one
+    does not notice. Not if other tasks need the keys or the snapshots of the run. Spark reads at
+    most all files of the pruned tables, if their number is known.
     """
-    if descriptor.targets:
+    if descriptor.changes is not None or job.hold_snapshots or job.key_sets:
         return False
-    files = {each.scan: (each.files, each.total_files) for each in descriptor.planned_files}
-    for use in descriptor.index_uses:
-        if use.code == IndexCode.USED and use.hop:
-            files[use.scan] = use.hop.files, use.total_files
-    known = [(read, every) for read, every in files.values() if None not in (read, every)]
-    more = sum(every or 0 for _, every in known) / max(sum(read or 0 for read, _ in known), 1)
-    return len(known) == len(files) and seconds * more <= _LONGEST
+    read, every = 0, 0
+    by_hop = {
+        use.scan: use
+        for use in descriptor.index_uses
+        if use.code == IndexCode.USED and use.hop is not None
+    }
+    planned = {each.scan: each for each in descriptor.planned_files}
+    for scan in {**planned, **by_hop}:
+        own, use = planned.get(scan), by_hop.get(scan)
+        kept = use.hop if use else own
+        totals = [each.total_files for each in (own, use) if each and each.total_files is not None]
+        if kept is None or kept.files is None or not totals:
+            return False
+        has_bytes = own is not None and None not in (kept.bytes, own.total_bytes)
+        read += reading_cost(kept.files, (kept.bytes or 0) if has_bytes else 0)
+        every += reading_cost(totals[0], (own.total_bytes or 0) if own and has_bytes else 0)
+    return seconds * every <= _LONGEST * max(read, reading_cost(1, 0))
 
 
 def _has_read_useless_keys(descriptor: Descriptor) -> bool:

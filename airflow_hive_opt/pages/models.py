@@ -133,7 +133,7 @@ class EliminatedJoin(BaseModel):
 class IndexTrial(BaseModel):
     """The seconds of the task's last runs: with key indexes, without, and as the statement is."""
 
-    used: float
+    used: float | None = None
     left_out: float | None = None
     untouched: float | None = None
 

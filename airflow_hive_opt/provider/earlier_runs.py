@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.index_trial import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial, TrialArm
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
 
 log = logging.getLogger(__name__)
-_ONE_IN_TEN = 26  # of the 256 values of a byte
+_ONE_IN_TEN, _THREE_IN_TWENTY, _ONE_IN_FOUR = 26, 38, 64  # of the 256 values of a byte
 _ENDLESS = 1e9  # seconds
 
 
@@ -38,16 +38,16 @@ def skipped_of(context: Context) -> dict[str, Any]:
         log.debug("the summary of the run before this one can't be read: %s", error)
         return {}
     drawn = hashlib.sha256(str(instance.run_id).encode()).digest()
-    reads_all, compares = drawn[0] < _ONE_IN_TEN, drawn[1] < _ONE_IN_TEN
+    reads_all, compares = drawn[0] < _ONE_IN_TEN, drawn[1] < _THREE_IN_TWENTY
     is_retry = instance.try_number > 1
     counts = not is_retry and not reads_all
     trial = replace(
         index_trial_in(summary),
-        compares=_way_to_try(drawn[2]) if counts and compares else 0,
+        tries=list(TrialArm)[drawn[2] % len(TrialArm)] if counts and compares else None,
+        tries_far_slower=drawn[3] < _ONE_IN_FOUR,
         counts=counts,
+        is_retry=is_retry,
     )
-    if is_retry:
-        trial = replace(trial, used=None)
     if reads_all:
         return {"index_trial": trial}
     return {
@@ -55,11 +55,6 @@ def skipped_of(context: Context) -> dict[str, Any]:
         "skipped_indexes": skipped_indexes_in(summary),
         "index_trial": trial,
     }
-
-
-def _way_to_try(byte: int) -> int:
-    """``compares`` of a run that compares: one in ten tries ways that took far longer too."""
-    return 1 + byte % 2 + (2 if byte < _ONE_IN_TEN else 0)
 
 
 def skipped_keys_in(summary: object) -> dict[str, int]:

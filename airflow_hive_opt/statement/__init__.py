@@ -9,7 +9,8 @@
 - ``tables`` returns the tables that a statement names, from its text alone. ``reruns`` says which
   statements of a script must not run again, ``added_rows`` to which tables a statement adds rows.
 - ``precheck`` finds mistakes that the text shows: unknown words, tables and parameters.
-- ``words`` gives the words of a text, without parsing.
+- ``template`` knows a statement again whose literals differ. ``words`` gives the words of a text,
+  without parsing.
 - ``catalog`` has the data classes of tables and partitions and the protocol to look them up.
   ``types`` defines which types compare exactly. ``identifiers`` quotes names.
 - ``scan_ref`` identifies the scans of a statement, also those that share an alias.

@@ -18,14 +18,14 @@ from airflow_hive_opt.documents.binding import CASE_SENSITIVE, WORKER, Binding, 
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.gates import JoinStopped
-from airflow_hive_opt.documents.index_trial import Way
+from airflow_hive_opt.documents.index_trial import TrialArm
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import LOCAL_TASK, Report, headline, keep_report
 from airflow_hive_opt.documents.required_keys import FoundKeys
 from airflow_hive_opt.key_index.manifest import has_index
 from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
-from airflow_hive_opt.local_task.index_trial import way_of
+from airflow_hive_opt.local_task.index_trial import arm_of
 from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
@@ -119,7 +119,7 @@ def hand_over(found: Found, job: Job, path: StoragePath) -> Outcome:
 
 
 def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
-    if way_of(job) is Way.UNTOUCHED:
+    if arm_of(job) is TrialArm.UNTOUCHED:
         return replace(passed_through(job, Reason.LEFT_TO_SPARK.sentence), binding=None), None
     settings = {**place.settings, **job.session_conf}
     own = StatementCatalog(

@@ -36,6 +36,7 @@ class AirflowTask:
     """
 
     dag_id: str
+    pool: str
     milliseconds: int  # for each row that the statement writes
     seconds_to_commit: float  # about as long as a commit takes
     deferred_after: str | None = None  # the phase at whose end the task is deferred, if it is
@@ -130,9 +131,9 @@ class AirflowTask:
         return self.state() == "running" and bool(self.phases()["ended"]())
 
     def slots(self) -> int:
-        """The slots that tasks hold which neither run nor are about to."""
-        pool: dict[str, Any] = self.airflow.ask("/api/v2/pools/default_pool")
-        return int(pool["occupied_slots"] - pool["running_slots"] - pool["queued_slots"])
+        """The slots that the waiting task holds: it is the only task of its pool."""
+        pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.pool}")
+        return int(pool["occupied_slots"])
 
     # Where the phases show that all kinds have.
 

@@ -19,6 +19,7 @@ class ClusterTask(AirflowTask):
     """One run; its phases are those of ``matrix.ON_CLUSTER``."""
 
     dag_id = "killed_cluster"
+    pool = "default_pool"
     milliseconds = 1500
     seconds_to_commit = 0.3
     deferred_after = "submitted"

@@ -113,5 +113,8 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, cluster, serve
         folder = tmp_path_factory.mktemp("airflow")
         with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
             every = "/api/v2/dags?dag_id_pattern=killed"
+            for place in range(AT_ONCE):
+                pool = {"name": user_of(place), "slots": 4, "include_deferred": False}
+                running.ask("/api/v2/pools", pool)
             wait_for(lambda: len(running.ask(every)["dags"]) == 1 + 2 * AT_ONCE or None)
             yield running

@@ -65,7 +65,7 @@ class ConnectTask(AirflowTask):
         place: int,
     ) -> None:
         self._server, self._database = server, database.connect("airflow")
-        self._user = user_of(place)
+        self._user = self.pool = user_of(place)
         self.dag_id = f"{self.dags}_{place}"
         super().__init__(airflow, folder, verb)
 

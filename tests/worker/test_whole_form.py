@@ -24,7 +24,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
-from airflow_hive_opt.documents.index_trial import IndexTrial, digest
+from airflow_hive_opt.documents.index_trial import IndexTrial
 from airflow_hive_opt.documents.job import Stages, read_job, write_outcome
 from airflow_hive_opt.documents.report import read_report
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
@@ -33,6 +33,7 @@ from airflow_hive_opt.provider import embedded, worker
 from airflow_hive_opt.spark.application import handed_over
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session import session as sessions
+from airflow_hive_opt.statement.template import template_digest
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.services.java_options import SHORT_LIVED
 from tests.worker.tasks import descriptor_of, hand_over
@@ -125,7 +126,7 @@ def test_the_worker_reads_the_keys_while_spark_starts(tasks, cold, asked):
 
 def test_a_statement_that_is_left_as_it_is_has_no_local_task(tasks):
     """The worker has planned nothing and asked the metastore nothing, and Spark does neither."""
-    trial = IndexTrial(digest(OF_KEYS), used=8.0, untouched=5.0)
+    trial = IndexTrial(template_digest(OF_KEYS), used=8.0, untouched=5.0, may_be_untouched=True)
     known = {"index_path": str(tasks.folder / "indexes"), "index_trial": trial}
     found = hand_over(tasks, OF_KEYS, stages=Stages.BOTH, **known)
     assert found.partitions_fetched == 12

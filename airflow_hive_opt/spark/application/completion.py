@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.clock import Clock
-from airflow_hive_opt.documents.index_trial import Way
+from airflow_hive_opt.documents.index_trial import TrialArm
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import REPORT, Report, StageSummary, headline, keep_report
 from airflow_hive_opt.explain.stages import stages_of
-from airflow_hive_opt.local_task.index_trial import trial_after, way_of
+from airflow_hive_opt.local_task.index_trial import arm_of, trial_after
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
@@ -76,13 +76,19 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
     with clock.phase(REPORT, lambda: best_effort(catalog.work)):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
         # a statement that is left as it is should cost no more than plain Spark
-        is_planned = way_of(job) is not Way.UNTOUCHED
+        arm = arm_of(job)
+        is_planned = arm is not TrialArm.UNTOUCHED
         stages = best_effort(lambda: _stages(catalog, job)) if is_planned else ()
+        reads_hive_tables = None
+        if arm is TrialArm.USED:
+            reads_hive_tables = best_effort(lambda: _reads_hive_tables(result, catalog))
     return replace(
         result.report,
         reads=reads or (),
         stages=stages or (),
-        index_trial=trial_after(job, result.report.descriptor, clock.seconds),
+        index_trial=trial_after(
+            job, result.report.descriptor, clock.seconds, reads_hive_tables is not False
+        ),
         seconds=dict(clock.seconds),
         work=dict(clock.work),
     )
@@ -110,6 +116,12 @@ def _stages(catalog: SessionCatalog, job: Job) -> tuple[StageSummary, ...]:
     except PlanError as error:
         log.debug("Hive rejects the statement: %s", error)
         return ()
+
+
+def _reads_hive_tables(result: Result, catalog: SessionCatalog) -> bool:
+    """Whether the statement reads partitioned tables of a metastore."""
+    tables = [catalog.table(each.scan.table) for each in result.report.descriptor.decisions]
+    return any(table is not None and not table.provider for table in tables)
 
 
 def _text(value: object) -> str:

@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.documents.index_trial import Way
+from airflow_hive_opt.documents.index_trial import TrialArm
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.handed_over import only_identified
-from airflow_hive_opt.local_task.index_trial import way_of
+from airflow_hive_opt.local_task.index_trial import arm_of
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
@@ -60,7 +60,7 @@ def plan_job(
     """
     for warning in job.settings.warnings:
         log.warning("%s", warning)
-    if way_of(job) is Way.UNTOUCHED:
+    if arm_of(job) is TrialArm.UNTOUCHED:
         return PlannedStatement(passing_through(job.statement, Reason.LEFT_TO_SPARK.sentence))
     names = Names(session, catalog) if hand_over else None
     with budget:

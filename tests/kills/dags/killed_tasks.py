@@ -28,7 +28,8 @@ with DAG("killed_cluster", schedule=None, params=PARAMS):
         **RETRIES,
     )
 
-# Tasks that run at once have users of their own, by which the server's jobs are told apart.
+# Tasks that run at once, as many as matrix.AT_ONCE, have users of their own, by which the server's
+# jobs are told apart, and pools of their own.
 for (name, deferrable), place in product(
     (("killed_connect", False), ("killed_deferred", True)), range(4)
 ):
@@ -37,6 +38,7 @@ for (name, deferrable), place in product(
             task_id="write",
             sql="{{ params.sql }}",
             conn_id=f"spark_connect_server_{place}",
+            pool=f"user{place}",
             conf=ONE_TASK,
             deferrable=deferrable,
             **RETRIES,

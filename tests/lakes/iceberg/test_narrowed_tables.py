@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
-from airflow_hive_opt.documents.index_trial import IndexTrial
+from airflow_hive_opt.documents.index_trial import IndexTrial, TrialArm
 from airflow_hive_opt.documents.report import decision_lines, headline
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
 from airflow_hive_opt.spark.local_task import narrowed_tables
@@ -314,22 +314,22 @@ def test_a_run_that_compares_leaves_the_indexes_out(hop, queried):
 
     first = trial_of(hop(JOIN))
     assert (first["used"] > 0, first["left_out"]) == (True, None)
-    found = hop(JOIN, index_trial=IndexTrial(**first, compares=2))
+    found = hop(JOIN, index_trial=IndexTrial(**first, tries=TrialArm.LEFT_OUT))
     assert (uses_of(found), reads(found, SALES, RETURNS), queried) == ([], (DAYS, 2), ["r"])
     second = trial_of(found)
     assert (second["used"], second["left_out"] > 0) == (first["used"], True)
-    long = 3 * second["left_out"]
+    long = 1.5 * second["left_out"]
     slower = {**second, "used": long}
     found = hop(JOIN, index_trial=IndexTrial(**slower))
     assert (uses_of(found), trial_of(found)["used"]) == ([], long)
-    found = hop(JOIN, index_trial=IndexTrial(**slower, compares=2))
+    found = hop(JOIN, index_trial=IndexTrial(**slower, tries=TrialArm.USED))
     assert (used(found), trial_of(found)["used"] != long) == ({"s": 5}, True)
 
 
 def test_a_run_that_compares_leaves_the_statement_to_spark(hop, queried):
     first = hop(JOIN).report.summary()["index_trial"]
     assert (first["may_be_untouched"], first["untouched"], queried) == (True, None, ["r"])
-    found = hop(JOIN, index_trial=IndexTrial(**first, compares=1))
+    found = hop(JOIN, index_trial=IndexTrial(**first, tries=TrialArm.UNTOUCHED))
     assert [each.reason for each in found.report.descriptor.decisions] == ["LEFT_TO_SPARK"]
     assert (reads(found, SALES, RETURNS), queried) == ((DAYS, DAYS), ["r"])
     compared = found.report.summary()["index_trial"]

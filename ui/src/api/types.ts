@@ -148,7 +148,7 @@ export interface Instance {
   vanished: number;
   appeared: number;
   /** the seconds of the task's last runs: with key indexes, without, and as the statement is */
-  index_trial: { used: number; left_out: number | null; untouched: number | null } | null;
+  index_trial: { used: number | null; left_out: number | null; untouched: number | null } | null;
   driver_peak_heap: number | null;
   application_id: string | null;
   spark_ui_url: string | null;

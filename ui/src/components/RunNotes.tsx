@@ -30,7 +30,7 @@ export function RunNotes({ instance }: { instance: Instance }) {
   if (ways.length > 1) {
     notes.push(
       `The times of the task's last runs: ${ways.join(", ")}. ` +
-        "Its runs go the quickest way, except about every tenth, which compares.",
+        "Its runs go the quickest way, except about every tenth, which tries another way.",
     );
   }
   if (notes.length === 0) return null;
