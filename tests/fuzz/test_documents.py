@@ -27,6 +27,7 @@ from airflow_hive_opt.documents.descriptor import RowFilter
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.documents.format import MOST_BYTES
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.index_trial import IndexTrial, TrialArm
 from airflow_hive_opt.documents.job import (
     Job,
     Outcome,
@@ -83,10 +84,11 @@ def documents(folder: UPath) -> dict[str, tuple[UPath, Callable[[UPath], object]
     job = Job(
         *("SELECT 1", "/1.json", Stages.KEYS, {"a": [1, {"b": None}]}, {"hive.map.aggr": True}),
         gates=Gates(max_bytes=3),
+        index_trial=IndexTrial("6f1a", 1.5, skipped_keys={"a": 1}, tries=TrialArm.LEFT_OUT),
         columns=("ds",),
         token="t",
     )
-    write_job(job, path)
+    assert read_job(write_job(job, path)) == job
     report = Report(whole, "/1.json", {"map join": 1.5}, {"map join": Work(1, 2, 3)})
     keep_report(report, path)
     outcome = Outcome(Status.DONE, "done", report.summary(), ("n",), (("1",),), "SELECT 1", "t")
