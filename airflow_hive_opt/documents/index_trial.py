@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Optional
+from typing import Any, Optional
 
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 
 class TrialArm(StrEnum):
-    """How a run goes: with key indexes, without them, or as the statement is, without pruning."""
+    """How a run goes: with key indexes, without them, or as the statement is, without pruning.
+
+    The values are the names of :class:`IndexTrial`'s times.
+    """
 
     USED = "used"
     LEFT_OUT = "left_out"
@@ -47,17 +50,10 @@ class IndexTrial:
     @property
     def seconds(self) -> dict[TrialArm, float]:
         """The times that are known."""
-        times = {
-            TrialArm.USED: self.used,
-            TrialArm.LEFT_OUT: self.left_out,
-            TrialArm.UNTOUCHED: self.untouched,
-        }
+        times = {arm: getattr(self, arm.value) for arm in TrialArm}
         return {arm: took for arm, took in times.items() if took is not None}
 
     def with_seconds(self, arm: TrialArm, seconds: float) -> IndexTrial:
         """With the time of a run that went this way."""
-        if arm is TrialArm.USED:
-            return replace(self, used=seconds)
-        if arm is TrialArm.LEFT_OUT:
-            return replace(self, left_out=seconds)
-        return replace(self, untouched=seconds)
+        changed: dict[str, Any] = {arm.value: seconds}
+        return replace(self, **changed)

@@ -159,9 +159,11 @@ def _may_be_untouched(job: Job, descriptor: Descriptor, seconds: float) -> bool:
         totals = [each.total_files for each in (own, use) if each and each.total_files is not None]
         if kept is None or kept.files is None or not totals:
             return False
-        has_bytes = own is not None and None not in (kept.bytes, own.total_bytes)
-        read += reading_cost(kept.files, (kept.bytes or 0) if has_bytes else 0)
-        every += reading_cost(totals[0], (own.total_bytes or 0) if own and has_bytes else 0)
+        sizes = 0, 0
+        if own and kept.bytes is not None and own.total_bytes is not None:
+            sizes = kept.bytes, own.total_bytes
+        read += reading_cost(kept.files, sizes[0])
+        every += reading_cost(totals[0], sizes[1])
     return seconds * every <= _LONGEST * max(read, reading_cost(1, 0))
 
 

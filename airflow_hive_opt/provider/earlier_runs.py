@@ -106,9 +106,7 @@ def index_trial_in(summary: object) -> IndexTrial:
     trial = summary.get("index_trial") if isinstance(summary, Mapping) else None
     if not isinstance(trial, Mapping):
         return IndexTrial()
-    used, left_out, untouched = times = [
-        trial.get(name) for name in ("used", "left_out", "untouched")
-    ]
+    used, left_out, untouched = times = [trial.get(arm.value) for arm in TrialArm]
     if not any(times) or not all(time is None or _is_time(time) for time in times):
         return IndexTrial()
     keys, indexes = (_counts(trial.get(name)) for name in ("skipped_keys", "skipped_indexes"))

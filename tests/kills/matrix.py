@@ -76,16 +76,16 @@ def adds_again(case: Case) -> bool:
     return (case.verb, case.victim, case.phase) == ("INTO", "driver", "commits")
 
 
-Round = tuple[Case, int]
+NumberedCase = tuple[Case, int]
 """A case, and the number of its round."""
 
 
-def at_once(variables: Mapping[str, str]) -> Iterator[tuple[Round, ...]]:
+def at_once(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
     """The rounds of :func:`rounds`, as many together as can run at once.
 
     Rounds with a common victim are together only if they are of the same case but for the verb.
     """
-    waiting: dict[object, list[Round]] = {}
+    waiting: dict[object, list[NumberedCase]] = {}
     for case, number in rounds(variables):
         if case.kind == "cluster":
             yield ((case, number),)
@@ -99,7 +99,7 @@ def at_once(variables: Mapping[str, str]) -> Iterator[tuple[Round, ...]]:
     yield from (tuple(found) for found in waiting.values() if found)
 
 
-def rounds(variables: Mapping[str, str]) -> Iterator[Round]:
+def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
     """The rounds that the variables choose, with their numbers.
 
     KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or

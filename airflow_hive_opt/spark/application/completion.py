@@ -75,20 +75,17 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
     plan = result.plan
     with clock.phase(REPORT, lambda: best_effort(catalog.work)):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
-        # a statement that is left as it is should cost no more than plain Spark
-        arm = arm_of(job)
-        is_planned = arm is not TrialArm.UNTOUCHED
-        stages = best_effort(lambda: _stages(catalog, job)) if is_planned else ()
-        reads_hive_tables = None
-        if arm is TrialArm.USED:
-            reads_hive_tables = best_effort(lambda: _reads_hive_tables(result, catalog))
+        arm, stages = arm_of(job), None
+        if arm is not TrialArm.UNTOUCHED:  # which should cost no more than plain Spark
+            stages = best_effort(lambda: _stages(catalog, job))
+        reads_hive_tables = arm is TrialArm.USED and (
+            best_effort(lambda: _reads_hive_tables(result, catalog)) is not False
+        )
     return replace(
         result.report,
         reads=reads or (),
         stages=stages or (),
-        index_trial=trial_after(
-            job, result.report.descriptor, clock.seconds, reads_hive_tables is not False
-        ),
+        index_trial=trial_after(job, result.report.descriptor, clock.seconds, reads_hive_tables),
         seconds=dict(clock.seconds),
         work=dict(clock.work),
     )
