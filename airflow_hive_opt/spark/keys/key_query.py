@@ -26,7 +26,9 @@ Found = Union[Keys, Reason]
 
 COUNTING = ("Aggregate", "SubqueryAlias", "Project", "Repartition")
 """The operators of ``KeySource.counting_sql`` above the source's own."""
-_OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation"})
+_OF_ONE_TABLE = frozenset(
+    {"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation", "RelationV2"}
+)
 # Adaptive execution has nothing to improve for one table: turning it off saves a third.
 _NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 _AT_ONCE = 4

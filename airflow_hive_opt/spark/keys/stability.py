@@ -7,6 +7,7 @@ whether a query calls Python functions.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Operators of Spark's plan that may return other rows each time; a view can hide them.
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
+_AFTER_NAME = re.compile(r"[ \[]")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def stable_plan(frame: DataFrame) -> StablePlan | None:
     text, python = _deterministic(frame)
     if text is None or NOT_DETERMINISTIC.search(text):
         return None
-    operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
+    operators = tuple(_AFTER_NAME.split(line.lstrip(" :+-"), 1)[0] for line in text.splitlines())
     return None if _UNSTABLE_OPERATORS.intersection(operators) else StablePlan(operators, python)
 
 
