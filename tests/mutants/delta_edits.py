@@ -221,8 +221,8 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/catalog/lakes/delta_files.py",
                 (
-                    "return {unquote(row[0]):",
-                    "return {row[0]:",
+                    "unquote(row[0]): DataFile(",
+                    "row[0]: DataFile(",
                     "the log writes paths as URIs",
                 ),
             ),

@@ -10,6 +10,7 @@ _FILES, _TIMES = f"{_LOCAL}/indexed_files.py", f"{_LOCAL}/partition_values.py"
 _SNAPSHOTS, _BRANCH = f"{_LOCAL}/fixed_snapshots.py", "spark/map_join/branch.py"
 _SEARCH = "spark/map_join/group_filter.py"
 _READS, _CHANGES = "test_key_index_reads.py", "test_key_index_changes.py"
+_COUNTS = f"{_READS}::test_files_are_counted_only_if_the_index_does_not_tell"
 _SEARCHES = f"{_CHANGES}::test_spark_searches_for_files_unless_the_index_has_found_them"
 _TABLES, _GATES = "test_narrowed_tables.py", "test_narrowed_tables_and_gates.py"
 
@@ -110,10 +111,31 @@ ON_SPARK: tuple[Noticed, ...] = (
     ),
     _edit(
         _FILES,
-        "return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close)",
-        "return Indexed((*conditions, *guards), _told(uses), (), is_close)",
+        "return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close, left)",
+        "return Indexed((*conditions, *guards), _told(uses), (), is_close, left)",
         "the statement reads the snapshot of the lookup",
         _READS,
+    ),
+    _edit(
+        _FILES,
+        "if len(kept) == len(to_read) and _decided(uses)",
+        "if _decided(uses)",
+        "a file that holds no key may be left out by its lowest and highest value",
+        _COUNTS,
+    ),
+    _edit(
+        _FILES,
+        "_decided(uses).issuperset(each.column for each in found)",
+        "_decided(uses)",
+        "a condition on another column may leave out files that hold a key",
+        _COUNTS,
+    ),
+    _edit(
+        "spark/local_task/data_files.py",
+        "if total != self._table.total_bytes or own",
+        "if own",
+        "the sizes that Iceberg counts include files of deleted rows",
+        _COUNTS,
     ),
     _edit(
         _SEARCH,

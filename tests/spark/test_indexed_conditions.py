@@ -95,12 +95,12 @@ def files(monkeypatch):
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_the_files_are_read_once(files, begun):
-    session = Asked([("a.parquet", "1"), ("b.parquet", None)])
+    session = Asked([("a.parquet", 70, "1"), ("b.parquet", 80, None)])
     made = files(session)
     if begun:
         made.begin()
     for _ in range(2):
-        assert made.partitions == {"a.parquet": ("1",), "b.parquet": (None,)}
+        assert made.by_path == {"a.parquet": (("1",), 70), "b.parquet": ((None,), 80)}
     (query,) = session.queries
     assert "VERSION AS OF 7" in query
 
@@ -109,7 +109,7 @@ def test_an_error_of_the_thread_is_raised_where_the_files_are_needed(files):
     made = files(Asked(ValueError("no such snapshot")))
     made.begin()
     with pytest.raises(ValueError, match="no such snapshot"):
-        _ = made.partitions
+        _ = made.by_path
 
 
 ORDERS = Table("lake.ki.orders", (Column("id", "bigint"),), provider="iceberg")

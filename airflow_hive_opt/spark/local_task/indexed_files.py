@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Optional, Union
 
-from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter, SourceKeys
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.indexed_scans import HeldScan, IndexCode, IndexUse
 from airflow_hive_opt.documents.storage import DescriptorError
@@ -22,7 +22,11 @@ from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lakes.formats import named
-from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity, PartitionField
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import (
+    DataFile,
+    Identity,
+    PartitionField,
+)
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
 from airflow_hive_opt.spark.local_task.fixed_snapshots import (
     FixedSnapshot,
@@ -52,12 +56,15 @@ class Indexed:
     """What key indexes give for one scan: see the fields of the descriptor.
 
     ``is_close`` says that most files in the partitions that the conditions leave hold keys.
+    ``files`` has the numbers of files that are left if all of them do; else ``None``: the format
+    must count them.
     """
 
     filters: tuple[RowFilter, ...] = ()
     uses: tuple[IndexUse, ...] = ()
     held: tuple[HeldScan, ...] = ()
     is_close: bool = False
+    files: Optional[PlannedFiles] = None
 
     @property
     def conditions(self) -> tuple[RowFilter, ...]:
@@ -71,7 +78,7 @@ class Indexed:
         """
         if not self.is_close:
             return list(found)
-        chosen = {use.column for use in self.uses if _is_used(use) and not use.unknown}
+        chosen = _decided(self.uses)
         return [
             with_fewer_ranges(each, _MOST_RANGES) if each.column in chosen else each
             for each in found
@@ -160,8 +167,12 @@ class KeyIndexLookup:
             unused = [replace(use, code=filters) if _is_used(use) else use for use in uses]
             return Indexed(uses=_told(unused))
         conditions, kept = filters
-        is_close = kept <= 2 * len(to_read)
-        return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close)
+        is_close = len(kept) <= 2 * len(to_read)
+        left = None
+        # conditions by keys leave every file that holds a key of each column
+        if len(kept) == len(to_read) and _decided(uses).issuperset(each.column for each in found):
+            left = files.counted(decision.scan, kept)
+        return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close, left)
 
     def _data_files(
         self,
@@ -185,7 +196,7 @@ class KeyIndexLookup:
         found = self._found(keys, fixed.identity)
         if isinstance(found, IndexUse):
             return found, None
-        every = files.partitions.keys()
+        every = files.by_path.keys()
         unknown = every - found.covered
         to_read = frozenset(unknown | (every & found.holding))
         use = IndexUse(
@@ -235,10 +246,10 @@ class KeyIndexLookup:
         files: DataFiles,
         to_read: frozenset[str],
         source: SourceKeys,
-    ) -> Union[tuple[tuple[RowFilter, ...], int], IndexCode]:
+    ) -> Union[tuple[tuple[RowFilter, ...], Sequence[DataFile]], IndexCode]:
         """The conditions on the partition columns and the files they keep, or why none are used."""
         table = relation.table.scanned
-        rows = {files.partitions[path] for path in to_read}
+        rows = {files.by_path[path].values for path in to_read}
         found: dict[int, RowFilter] = {}
         format_ = named(self._session, table.provider)
         for at, (visible, field) in enumerate(fields):
@@ -250,11 +261,12 @@ class KeyIndexLookup:
         if not found:
             return IndexCode.NO_PARTITION_VALUES
         chosen = {at: {row[at] for row in rows} for at in found}
-        kept = sum(
-            all(row[at] in values for at, values in chosen.items())
-            for row in files.partitions.values()
-        )
-        if is_for_nothing(kept, len(files.partitions)):
+        kept = [
+            each
+            for each in files.by_path.values()
+            if all(each.values[at] in values for at, values in chosen.items())
+        ]
+        if is_for_nothing(len(kept), len(files.by_path)):
             return IndexCode.MOST_FILES_HOLD_KEYS
         return tuple(found.values()), kept
 
@@ -273,6 +285,11 @@ def _refused(keys: ValueFilter, code: IndexCode, why: str = "") -> IndexUse:
 
 def _is_used(use: IndexUse) -> bool:
     return use.code == IndexCode.USED
+
+
+def _decided(uses: Sequence[IndexUse]) -> set[str]:
+    """The columns whose index knows for every file of the scan whether it holds a key."""
+    return {use.column for use in uses if _is_used(use) and not use.unknown}
 
 
 def _told(uses: Sequence[IndexUse]) -> tuple[IndexUse, ...]:

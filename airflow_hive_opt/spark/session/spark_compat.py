@@ -18,7 +18,7 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.log_text import plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _ALL_FIELDS = 1_000_000
 # The fields of Spark's InsertIntoHadoopFsRelationCommand; Scala 2.12 does not give their names.
@@ -49,6 +49,17 @@ def to_scala(jvm: Any, objects: list[Any]) -> Any:
     for found in objects:
         array.add(found)
     return jvm.org.apache.spark.api.python.PythonUtils.toSeq(array)
+
+
+def rows_by_arrow(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """The rows of a frame: by Arrow, in half the time of ``collect``, if Spark has a method for it.
+
+    Only for types whose Python values are the same in both ways, such as texts.
+    """
+    to_arrow = getattr(frame, "toArrow", None)  # from Spark 4.0 on
+    if to_arrow is None:
+        return [tuple(row) for row in frame.collect()]
+    return list(zip(*(column.to_pylist() for column in to_arrow().columns)))
 
 
 def plan_text(plan: Any) -> str:

@@ -11,7 +11,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.spark.catalog.lakes import delta as format_
-from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions
+from airflow_hive_opt.spark.catalog.lakes.delta_files import data_files
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index, place_of
 from tests.lakes.delta.orders import (
@@ -304,15 +304,15 @@ def test_a_damaged_index_costs_no_rows(tables, tmp_path, root, caplog):
 def test_the_files_of_the_version_are_listed_whatever_has_been_committed_since(tables):
     """Another writer may commit between two questions of a local task."""
     own = tables.sql(f"DESCRIBE DETAIL {ORDERS}").head()["id"]
-    before = file_partitions(tables, NAME, "2", own, ["day"])
+    before = data_files(tables, NAME, "2", own, ["day"])
     compacted(tables)
-    assert file_partitions(tables, NAME, "2", own, ["day"]) == before
+    assert data_files(tables, NAME, "2", own, ["day"]) == before
     assert len(before) == DAYS + 1
-    assert before != file_partitions(tables, NAME, "4", own, ["day"])
+    assert before != data_files(tables, NAME, "4", own, ["day"])
     with pytest.raises(ValueError, match="not partitioned by code in version 2"):
-        file_partitions(tables, NAME, "2", own, ["code"])
+        data_files(tables, NAME, "2", own, ["code"])
     with pytest.raises(ValueError, match="made again"):
-        file_partitions(tables, NAME, "2", "another", ["day"])
+        data_files(tables, NAME, "2", "another", ["day"])
 
 
 def overwrite(session, sql: str, day: str) -> None:
@@ -398,7 +398,7 @@ def test_an_error_of_any_class_costs_no_run(tables, tmp_path, root, monkeypatch,
     def failing(*_):
         raise KeyError("day")
 
-    monkeypatch.setattr(format_, "file_partitions", failing)
+    monkeypatch.setattr(format_, "data_files", failing)
     with caplog.at_level(logging.WARNING):
         found = run(tables, JOIN, tmp_path, index_path=str(root))
     assert found.rows == rows_of(tables, JOIN) == literal_rows(tables)

@@ -9,6 +9,8 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.key_index.manifest import folder_of
+from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.local_task import lake_scans
 from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.other_writer import changed_meanwhile
 from tests.lakes.runs import rows_of, run, run_apart
@@ -78,7 +80,7 @@ def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(tables, tmp
     assert found.files(ORDERS) == 3
     assert "VERSION AS OF" in found.statement
     (planned,) = found.report.descriptor.planned_files
-    assert (planned.files, planned.total_files) == (3, DAYS + 1)
+    assert (planned.partitions, planned.files, planned.total_files) == (3, 3, DAYS + 1)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +255,39 @@ def test_a_stale_index_loses_no_rows(tables, tmp_path, root, name):
     else:
         assert (use_of(fresh).code, use_of(fresh).unknown) == ("USED", 0)
         assert fresh.files(ORDERS) < DAYS / 2
+    for found in (stale, fresh):
+        (planned,) = found.report.descriptor.planned_files
+        assert planned == counted(tables, planned), "the files are as Iceberg counts them"
+
+
+@pytest.mark.parametrize(
+    ("change", "sql", "counts"),
+    [
+        ("nothing", JOIN, 0),
+        ("added", JOIN, 1),  # files that the index does not cover
+        ("merged_on_read", JOIN, 1),  # Iceberg's sizes include the files of deleted rows
+        ("another file of a day", JOIN, 1),  # it holds no key: its lowest and highest may tell
+        ("nothing", f"{JOIN} AND o.code = p.code", 1),  # a column without an index
+    ],
+)
+def test_files_are_counted_only_if_the_index_does_not_tell(
+    tables, tmp_path, root, monkeypatch, change, sql, counts
+):
+    calls = []
+    monkeypatch.setattr(
+        lake_scans, "counted", lambda *found: calls.append(found) or counted(*found)
+    )
+    if change in BEHIND:
+        BEHIND[change](tables)
+    elif change != "nothing":
+        tables.sql(f"INSERT INTO {ORDERS} VALUES (5, 'k5', 5, DATE'2024-01-04')")
+        build_index(tables, root, ORDERS, "id")
+    tables.sql(f"ALTER TABLE {ORDERS} WRITE ORDERED BY day, code")
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert (found.rows, use_of(found).code) == (rows_of(tables, sql), "USED")
+    assert len(calls) == counts
+    (planned,) = found.report.descriptor.planned_files
+    assert planned == counted(tables, planned)
 
 
 def test_a_renamed_key_column_keeps_its_index(tables, tmp_path, root):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.restriction.row_changes import values_condition
-from airflow_hive_opt.spark.catalog.lakes.delta_files import file_partitions, names_in_files
-from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity, PartitionField, Values
+from airflow_hive_opt.spark.catalog.lakes.delta_files import data_files, names_in_files
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import DataFile, Identity, PartitionField
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import columns_of, provider_of
 from airflow_hive_opt.spark.session.spark_compat import items, to_scala
@@ -159,17 +159,17 @@ class Delta:
             if each.name in table.partitioned_by and family(each.type) is not None
         ]
 
-    def file_partitions(
+    def data_files(
         self,
         session: SparkSession,
         table: Table,
         version: str,
         table_id: str,
         fields: Sequence[PartitionField],
-    ) -> dict[str, Values]:
-        """See :func:`~airflow_hive_opt.spark.catalog.lakes.delta_files.file_partitions`."""
+    ) -> dict[str, DataFile]:
+        """See :func:`~airflow_hive_opt.spark.catalog.lakes.delta_files.data_files`."""
         columns = [field.name for field in fields]
-        return file_partitions(session, table.name, version, table_id, columns)
+        return data_files(session, table.name, version, table_id, columns)
 
 
 def conditions_of_scan(relation: Any) -> list[tuple[int, str]] | None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from airflow_hive_opt.spark.catalog.lakes.indexed_format import Values
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import DataFile
 from airflow_hive_opt.spark.catalog.lakes.place import Place
-from airflow_hive_opt.spark.session.spark_compat import active, items
+from airflow_hive_opt.spark.session.spark_compat import active, items, rows_by_arrow
 from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def names_in_files(metadata: Any) -> dict[str, str]:
     }
 
 
-def file_partitions(
+def data_files(
     session: SparkSession, table: str, version: str, table_id: str, columns: Sequence[str]
-) -> dict[str, Values]:
-    """The values of partition columns as text, by the file's path in the table's folder.
+) -> dict[str, DataFile]:
+    """The data files by their paths in the table's folder.
 
     ``columns`` are partition columns in lower case. Raises ``ValueError`` if the version does not
     have them, or is that of a table with another ID, and Spark's errors.
@@ -57,6 +57,8 @@ def file_partitions(
     with active(session):
         files = DataFrame(snapshot.allFiles().toDF(), session)
         values = [col("partitionValues")[names[column]] for column in columns]
-        rows = files.select("path", *values).collect()
+        rows = rows_by_arrow(files.select("path", "size", *values))
     # an empty text is NULL
-    return {unquote(row[0]): tuple(value or None for value in row[1:]) for row in rows}
+    return {
+        unquote(row[0]): DataFile(tuple(value or None for value in row[2:]), row[1]) for row in rows
+    }

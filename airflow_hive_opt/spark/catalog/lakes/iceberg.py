@@ -20,13 +20,14 @@ from airflow_hive_opt.spark.catalog.lakes.iceberg_files import expression_of, pl
 from airflow_hive_opt.spark.catalog.lakes.iceberg_layout import layout_of
 from airflow_hive_opt.spark.catalog.lakes.indexed_format import (
     OWN_VALUES,
+    DataFile,
     Identity,
     PartitionField,
-    Values,
 )
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.spark.catalog.table_facts import provider_of
 from airflow_hive_opt.spark.session.java_classes import java_class
+from airflow_hive_opt.spark.session.spark_compat import rows_by_arrow
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
@@ -167,21 +168,21 @@ class Iceberg:
         ]
         return [field for field in fields if _gives_conditions(field)]
 
-    def file_partitions(
+    def data_files(
         self,
         session: SparkSession,
         table: Table,
         version: str,
         table_id: str,  # noqa: ARG002
         fields: Sequence[PartitionField],
-    ) -> dict[str, Values]:
-        """The data files in the metadata table ``files``; Spark reads all manifests for it."""
-        selected = ["file_path", *(_as_text(field) for field in fields)]
+    ) -> dict[str, DataFile]:
+        """The files in the metadata table ``data_files``; Spark reads all manifests for it."""
+        selected = ["file_path", "file_size_in_bytes", *(_as_text(field) for field in fields)]
         rows = session.sql(
-            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.files "
-            f"VERSION AS OF {int(version)} WHERE content = 0"
+            f"SELECT {', '.join(selected)} FROM {quote_table(table.name)}.data_files "
+            f"VERSION AS OF {int(version)}"
         )
-        return {row[0]: tuple(row[1:]) for row in rows.collect()}
+        return {row[0]: DataFile(row[2:], row[1]) for row in rows_by_arrow(rows)}
 
     def _lists_of_texts_fail(self, session: SparkSession, table: Table) -> bool:  # noqa: ARG002
         try:
@@ -200,7 +201,7 @@ def _gives_conditions(field: PartitionField) -> bool:
 
 
 def _as_text(field: PartitionField) -> str:
-    """The field's value in a row of the table ``files``."""
+    """The field's value in a row of the table ``data_files``."""
     value = f"partition.{quote(field.name)}"
     if field.transform == "day":
         value = f"unix_date({value})"

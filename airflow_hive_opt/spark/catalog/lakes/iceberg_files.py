@@ -85,22 +85,19 @@ def planned_files(jvm: Any, table: Any, found: PlannedFiles) -> PlannedFiles | N
         tasks = java_class(jvm, _LISTS).newArrayList(planned)
     finally:
         planned.close()
-    columns = java_class(jvm, "java.util.ArrayList")()
-    whole = java_class(jvm, "org.apache.iceberg.types.Types$StructType").of(columns)
-    util = java_class(jvm, "org.apache.iceberg.util.TableScanUtil")
-    # Iceberg can't group files of tables whose partitioning has changed
-    partitions = table.spec().partitionType() if table.specs().size() == 1 else None
-
-    def groups(by: Any) -> Any:
-        return util.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by)
-
-    empty = tasks.isEmpty()
+    partitions = None
+    if table.specs().size() == 1:  # it can't group files of a table whose partitioning has changed
+        util = java_class(jvm, "org.apache.iceberg.util.TableScanUtil")
+        by_partition = table.spec().partitionType()
+        partitions = int(util.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by_partition).size())
+    # unlike a planned group, it has whole files, not their parts, which begin after the first bytes
+    whole = java_class(jvm, "org.apache.iceberg.BaseScanTaskGroup")(tasks)
     summary = snapshot.summary()
     return replace(
         found,
-        partitions=None if partitions is None else int(groups(partitions).size()),
+        partitions=partitions,
         files=int(tasks.size()),
-        bytes=0 if empty else int(groups(whole).get(0).sizeBytes()),
+        bytes=int(whole.sizeBytes()),
         total_files=_number(summary.get("total-data-files")),
         total_bytes=_number(summary.get("total-files-size")),
     )

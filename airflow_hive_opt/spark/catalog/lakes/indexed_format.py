@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Protocol
 
 from airflow_hive_opt.spark.catalog.lakes.lake_format import LakeFormat
 from airflow_hive_opt.statement.catalog import Column, Table
@@ -56,6 +56,13 @@ Values = tuple[Optional[str], ...]
 """The values of one partition as text, in the order of the fields."""
 
 
+class DataFile(NamedTuple):
+    """A data file: the ``values`` of its partition, and its size in ``bytes``."""
+
+    values: Values
+    bytes: int
+
+
 class IndexedFormat(LakeFormat, Protocol):
     """A format whose tables can have key indexes, in Spark's own session.
 
@@ -71,15 +78,15 @@ class IndexedFormat(LakeFormat, Protocol):
     def partition_fields(self, table: Table) -> Sequence[PartitionField]:
         """The fields whose values can become conditions on their columns, in all its layouts."""
 
-    def file_partitions(
+    def data_files(
         self,
         session: SparkSession,
         table: Table,
         version: str,
         table_id: str,
         fields: Sequence[PartitionField],
-    ) -> dict[str, Values]:
-        """The data files of a version by their paths, each with the values of its partition.
+    ) -> dict[str, DataFile]:
+        """The data files of a version by their paths, each with its values of ``fields``.
 
         ``table_id`` is as in :meth:`table_id`. Raises ``ValueError`` if the version does not have
         the fields, or is not the table's.
