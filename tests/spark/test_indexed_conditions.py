@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.documents.indexed_scans import IndexCode, IndexUse
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.query import ScanRef
+from airflow_hive_opt.spark.catalog.lakes.indexed_format import Identity
 from airflow_hive_opt.spark.local_task import data_files
 from airflow_hive_opt.spark.local_task.data_files import DataFiles
-from airflow_hive_opt.spark.local_task.fixed_snapshots import _may_write
+from airflow_hive_opt.spark.local_task.fixed_snapshots import FixedSnapshot, _may_write
 from airflow_hive_opt.spark.local_task.indexed_files import Indexed
 from airflow_hive_opt.spark.local_task.value_lists import ValueFilter, joined
+from airflow_hive_opt.spark.session.spark_compat import rows_by_arrow
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 
 SCAN = ScanRef("o", "lake.shop.orders", (5, 9), "o")
@@ -90,7 +94,8 @@ class Asked:
 def files(monkeypatch):
     monkeypatch.setattr(data_files, "in_session", lambda _, function: function)
     table = SimpleNamespace(provider="iceberg", name="lake.shop.orders")
-    return lambda session: DataFiles(session, table, [], "7")
+    fixed = FixedSnapshot("7", (), Identity("u", {}))
+    return lambda session: DataFiles(session, table, [], fixed)
 
 
 @pytest.mark.parametrize("begun", [False, True])
@@ -103,6 +108,24 @@ def test_the_files_are_read_once(files, begun):
         assert made.by_path == {"a.parquet": (("1",), 70), "b.parquet": ((None,), 80)}
     (query,) = session.queries
     assert "VERSION AS OF 7" in query
+
+
+def fails(error):
+    def to_arrow():
+        raise error
+
+    return to_arrow
+
+
+@pytest.mark.parametrize("rows", [[], [("a", 1, None), ("b", 2, "x")]])
+def test_rows_are_read_by_arrow_or_one_by_one(rows):
+    table = pa.table({name: [row[at] for row in rows] for at, name in enumerate("abc")})
+    by_arrow = SimpleNamespace(toArrow=lambda: table)  # and no other method
+    assert rows_by_arrow(by_arrow) == rows
+    collected = {"collect": lambda: rows}
+    for error in (ImportError("PyArrow >= 18"), PySparkRuntimeError("ARROW_PRE_0_15_IPC_FORMAT")):
+        assert rows_by_arrow(SimpleNamespace(toArrow=fails(error), **collected)) == rows
+    assert rows_by_arrow(SimpleNamespace(**collected)) == rows  # Spark 3.5
 
 
 def test_an_error_of_the_thread_is_raised_where_the_files_are_needed(files):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Operators of Spark's plan that may return other rows each time; a view can hide them.
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
-_AFTER_NAME = re.compile(r"[ \[]")
+_AFTER_NAME = re.compile(r"[ \[]")  # as in "RelationV2[id#1, day#2] lake.shop.orders"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ table runs on a branch that begins there (:mod:`~airflow_hive_opt.spark.map_join
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from airflow_hive_opt.documents.indexed_scans import HeldScan
 from airflow_hive_opt.pruning.plan import Plan
@@ -19,6 +19,7 @@ from airflow_hive_opt.spark.catalog.lakes.loading import load
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place
 from airflow_hive_opt.spark.catalog.lakes.tables import described
 from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
+from airflow_hive_opt.spark.local_task.partition_values import partition_fields
 from airflow_hive_opt.spark.local_task.snapshots import (
     current,
     is_view,
@@ -41,13 +42,17 @@ class FixedSnapshot:
 
     ``held`` are its scans, which must read the snapshot; empty if the statement changes the table.
     ``identity`` is what indexes know the table by at this snapshot. ``table_id`` is as in
-    :class:`~airflow_hive_opt.documents.descriptor.Snapshot`.
+    :class:`~airflow_hive_opt.documents.descriptor.Snapshot`. ``total_bytes`` is the size of all
+    files. ``whole_partitions`` says that the fields which can become conditions make up the
+    table's partitions.
     """
 
     snapshot: str
     held: tuple[HeldScan, ...]
     identity: Identity
     table_id: str = ""
+    total_bytes: Optional[int] = None
+    whole_partitions: bool = False
 
 
 class FixedSnapshots:
@@ -82,15 +87,18 @@ def fixed_snapshot(
         return f"{table.name} has no current snapshot, or its name is that of a version"
     if not format_.has_columns_of(session, loaded, version):
         return "the table's columns have changed since its last snapshot"
-    if not _is_as_planned(table.scanned, described(session, place, loaded)):
+    now = described(session, place, loaded)
+    if now is None or not _is_as_planned(table.scanned, now):
         return "the table's columns or partitions have changed since the statement was planned"
     indexed = indexed_format(format_.name)
     identity, id_ = indexed.identity(session, loaded), indexed.table_id(loaded)
+    fields = {field for _, field in partition_fields(relation)}
+    sizes = now.total_bytes, bool(fields) and indexed.has_only(loaded, fields)
     if is_target(plan, relation):
         if not indexed.has_branches:
             return f"{indexed.name} tables have no branches, on which a statement could change them"
         why = _why_no_branch(session, catalog, plan, table.name, loaded)
-        return why or FixedSnapshot(version, (), identity, id_)
+        return why or FixedSnapshot(version, (), identity, id_, *sizes)
     if _may_write(session, catalog, plan, table, id_):
         return "the statement also writes the table"
     scans = {
@@ -100,7 +108,7 @@ def fixed_snapshot(
     }
     held = tuple(scans.values())
     why = _why_read_now(catalog, restrict(plan.sql, (), {}, held=held), table.name, 0)
-    return why or FixedSnapshot(version, held, identity, id_)
+    return why or FixedSnapshot(version, held, identity, id_, *sizes)
 
 
 def is_target(plan: Plan, relation: TableRelation) -> bool:
@@ -108,9 +116,9 @@ def is_target(plan: Plan, relation: TableRelation) -> bool:
     return plan.row_level is not None and plan.row_level.target == relation.reference
 
 
-def _is_as_planned(planned: Table, now: Table | None) -> bool:
+def _is_as_planned(planned: Table, now: Table) -> bool:
     """Whether a table has the columns and partitions for which the statement was planned."""
-    return now is not None and all(
+    return all(
         getattr(now, name) == getattr(planned, name)
         for name in ("columns", "partitioned_by", "partition_fields", "partition_times")
     )

@@ -56,8 +56,8 @@ class Indexed:
     """What key indexes give for one scan: see the fields of the descriptor.
 
     ``is_close`` says that most files in the partitions that the conditions leave hold keys.
-    ``files`` has the numbers of files that are left if all of them do; else ``None``: the format
-    must count them.
+    ``files`` has the numbers of files that the conditions leave. It is ``None`` if only the format
+    can count them.
     """
 
     filters: tuple[RowFilter, ...] = ()
@@ -78,7 +78,7 @@ class Indexed:
         """
         if not self.is_close:
             return list(found)
-        chosen = _decided(self.uses)
+        chosen = _fully_covered(self.uses)
         return [
             with_fewer_ranges(each, _MOST_RANGES) if each.column in chosen else each
             for each in found
@@ -168,11 +168,11 @@ class KeyIndexLookup:
             return Indexed(uses=_told(unused))
         conditions, kept = filters
         is_close = len(kept) <= 2 * len(to_read)
-        left = None
-        # conditions by keys leave every file that holds a key of each column
-        if len(kept) == len(to_read) and _decided(uses).issuperset(each.column for each in found):
-            left = files.counted(decision.scan, kept)
-        return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close, left)
+        planned, columns = None, _fully_covered(uses)
+        # Each kept file holds a key of each column, so no condition on these columns excludes it.
+        if len(kept) == len(to_read) and columns.issuperset(each.column for each in found):
+            planned = files.numbers_of(decision.scan, kept)
+        return Indexed((*conditions, *guards), _told(uses), fixed.held, is_close, planned)
 
     def _data_files(
         self,
@@ -181,7 +181,7 @@ class KeyIndexLookup:
         fixed: FixedSnapshot,
     ) -> DataFiles:
         own = [field for _, field in fields]
-        return DataFiles(self._session, decision.table, own, fixed.snapshot, fixed.table_id)
+        return DataFiles(self._session, decision.table, own, fixed)
 
     def _look_up(
         self,
@@ -287,8 +287,8 @@ def _is_used(use: IndexUse) -> bool:
     return use.code == IndexCode.USED
 
 
-def _decided(uses: Sequence[IndexUse]) -> set[str]:
-    """The columns whose index knows for every file of the scan whether it holds a key."""
+def _fully_covered(uses: Sequence[IndexUse]) -> set[str]:
+    """The columns whose index covers all files of the scan."""
     return {use.column for use in uses if _is_used(use) and not use.unknown}
 
 

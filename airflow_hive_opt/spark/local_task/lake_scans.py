@@ -107,13 +107,10 @@ class LakeScan:
         alone = None
         if indexed.conditions:
             alone = format_.expression(decision.table, conditions[: len(own)])
-        planned = replace(
-            indexed.files or PlannedFiles(decision.scan, None),
-            expression=expression,
-            without_index=alone,
-        )
         if indexed.files is not None:
-            return own, indexed, planned
+            told = replace(indexed.files, expression=expression, without_index=alone)
+            return own, indexed, told
+        planned = PlannedFiles(decision.scan, expression, without_index=alone)
         if self._counted_in_plan and _lists_few_values(decision, conditions):
             return own, indexed, replace(planned, keys_digest=context.digest(decision))
         planned = counted(self._session, planned)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkRuntimeError
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.log_text import plain
@@ -52,14 +53,19 @@ def to_scala(jvm: Any, objects: list[Any]) -> Any:
 
 
 def rows_by_arrow(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """The rows of a frame: by Arrow, in half the time of ``collect``, if Spark has a method for it.
+    """The rows of a frame, by Arrow if PySpark can, which saves a third of the time of ``collect``.
 
-    Only for types whose Python values are the same in both ways, such as texts.
+    PySpark can from 4.0 on, with a PyArrow that is new enough for it. Only for types whose Python
+    values are the same in both ways, such as texts and whole numbers.
     """
-    to_arrow = getattr(frame, "toArrow", None)  # from Spark 4.0 on
-    if to_arrow is None:
+    to_arrow = getattr(frame, "toArrow", None)
+    try:
+        table = None if to_arrow is None else to_arrow()
+    except (ImportError, PySparkRuntimeError):  # too old a PyArrow, or its old format is set
+        table = None
+    if table is None:
         return [tuple(row) for row in frame.collect()]
-    return list(zip(*(column.to_pylist() for column in to_arrow().columns)))
+    return list(zip(*(column.to_pylist() for column in table.columns)))
 
 
 def plan_text(plan: Any) -> str:

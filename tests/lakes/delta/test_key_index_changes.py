@@ -12,6 +12,7 @@ from upath import UPath
 
 from airflow_hive_opt.spark.catalog.lakes import delta as format_
 from airflow_hive_opt.spark.catalog.lakes.delta_files import data_files
+from airflow_hive_opt.spark.catalog.lakes.files import counted
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index, place_of
 from tests.lakes.delta.orders import (
@@ -160,6 +161,8 @@ def test_a_stale_index_loses_no_rows(tables, tmp_path, root, name):
     assert fresh.rows == expected
     assert (use_of(fresh).code, use_of(fresh).unknown) == ("USED", 0)
     assert fresh.files(ORDERS) < DAYS / 2
+    for planned in (*stale.report.descriptor.planned_files, *fresh.report.descriptor.planned_files):
+        assert planned == counted(tables, planned), "the files are as Delta counts them"
 
 
 @pytest.mark.parametrize("name", ["added", "compacted", "restored", "replaced"])

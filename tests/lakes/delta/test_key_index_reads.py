@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.local_task import lake_scans
 from tests.lakes.databases import drop_database
 from tests.lakes.delta.indexes import build_index
 from tests.lakes.delta.orders import (
@@ -39,7 +41,10 @@ def tables(lake, root):
     drop_database(lake, "ki")
 
 
-def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(tables, tmp_path, root):
+def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(
+    tables, tmp_path, root, monkeypatch
+):
+    monkeypatch.setattr(lake_scans, "counted", lambda *_: pytest.fail("the index tells the files"))
     found = run(tables, JOIN, tmp_path, index_path=str(root))
     assert found.rows == rows_of(tables, JOIN) == literal_rows(tables)
     assert {row[0] for row in found.rows} == {3, 7, 43}
@@ -49,7 +54,8 @@ def test_a_join_reads_the_partitions_of_the_files_that_hold_the_keys(tables, tmp
     assert found.files(ORDERS) == 3
     assert f"{ORDERS} VERSION AS OF 2" in found.statement
     (planned,) = found.report.descriptor.planned_files
-    assert (planned.files, planned.total_files) == (3, DAYS + 1)
+    assert (planned.partitions, planned.files, planned.total_files) == (3, 3, DAYS + 1)
+    assert planned == counted(tables, planned)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from upath import UPath
 
 from airflow_hive_opt.key_index.manifest import folder_of
 from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from airflow_hive_opt.spark.local_task import lake_scans
 from tests.lakes.iceberg.indexes import build_index
 from tests.lakes.other_writer import changed_meanwhile
@@ -219,6 +220,12 @@ def other_layout(session):
     add(session, "VALUES (3L), (43L) AS t(id)")
 
 
+def by_another_field_for_a_while(session):
+    session.sql(f"ALTER TABLE {ORDERS} ADD PARTITION FIELD v")
+    add(session, "VALUES (3L), (43L) AS t(id)")
+    session.sql(f"ALTER TABLE {ORDERS} DROP PARTITION FIELD v")
+
+
 def no_longer_by_day(session):
     session.sql(f"ALTER TABLE {ORDERS} DROP PARTITION FIELD day")
     add(session, "VALUES (3L), (43L), (11L) AS t(id)")
@@ -235,7 +242,8 @@ BEHIND = {
     found.__name__: found
     for found in (
         *(added, rewritten, merged_on_read, compacted, deleted, rolled_back),
-        *(moved_to_another_day, other_layout, no_longer_by_day, renamed),
+        *(moved_to_another_day, other_layout, by_another_field_for_a_while),
+        *(no_longer_by_day, renamed),
     )
 }
 
@@ -265,7 +273,8 @@ def test_a_stale_index_loses_no_rows(tables, tmp_path, root, name):
     [
         ("nothing", JOIN, 0),
         ("added", JOIN, 1),  # files that the index does not cover
-        ("merged_on_read", JOIN, 1),  # Iceberg's sizes include the files of deleted rows
+        ("merged_on_read", JOIN, 1),  # Iceberg's sizes include delete files
+        ("by_another_field_for_a_while", JOIN, 1),
         ("another file of a day", JOIN, 1),  # it holds no key: its lowest and highest may tell
         ("nothing", f"{JOIN} AND o.code = p.code", 1),  # a column without an index
     ],
@@ -288,6 +297,52 @@ def test_files_are_counted_only_if_the_index_does_not_tell(
     assert len(calls) == counts
     (planned,) = found.report.descriptor.planned_files
     assert planned == counted(tables, planned)
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "sql", "counts"),
+    [
+        ("day, bucket(4, v)", JOIN, 1),
+        ("day, s.x", JOIN, 1),
+        ("days(at)", JOIN, 0),
+        ("v, months(at)", JOIN, 0),
+        ("day", f"{JOIN} AND o.code = p.code", 0),
+    ],
+)
+def test_files_are_counted_if_partitions_have_fields_that_give_no_conditions(
+    tables, tmp_path, root, monkeypatch, partitioned, sql, counts
+):
+    calls = []
+    monkeypatch.setattr(
+        lake_scans, "counted", lambda *found: calls.append(found) or counted(*found)
+    )
+    tables.sql(f"CREATE TABLE lake.ki.copied USING iceberg AS SELECT * FROM {ORDERS}")
+    tables.sql(f"DROP TABLE {ORDERS} PURGE")
+    tables.sql(
+        f"CREATE TABLE {ORDERS} USING iceberg PARTITIONED BY ({partitioned}) AS SELECT *, "
+        "CAST(day AS timestamp) AS at, named_struct('x', v) AS s FROM lake.ki.copied"
+    )
+    tables.sql("DROP TABLE lake.ki.copied PURGE")
+    for column in ("id", "code"):
+        build_index(tables, root, ORDERS, column)
+    found = run(tables, sql, tmp_path, index_path=str(root))
+    assert found.rows == rows_of(tables, sql)
+    assert {use.code for use in found.report.descriptor.index_uses} == {"USED"}
+    (planned,) = found.report.descriptor.planned_files
+    assert planned == counted(tables, planned)
+    # a file of the partitions may hold no key, so Iceberg must count
+    (use, *_) = found.report.descriptor.index_uses
+    assert len(calls) == (counts or planned.files > use.files)
+
+
+def test_a_key_query_of_one_table_is_not_adaptive(tables, tmp_path, root, monkeypatch):
+    settings = []
+    read = KeyQuery.run
+    monkeypatch.setattr(
+        KeyQuery, "run", lambda query: settings.append(dict(query.settings)) or read(query)
+    )
+    run(tables, JOIN, tmp_path, index_path=str(root))
+    assert [each.get("spark.sql.adaptive.enabled") for each in settings] == ["false"]
 
 
 def test_a_renamed_key_column_keeps_its_index(tables, tmp_path, root):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +158,11 @@ class Delta:
             for each in table.columns
             if each.name in table.partitioned_by and family(each.type) is not None
         ]
+
+    def has_only(self, loaded: Any, fields: Collection[PartitionField]) -> bool:
+        """Whether the table has no other partition columns."""
+        columns = items(loaded.initialSnapshot().metadata().partitionColumns())
+        return {str(each).lower() for each in columns} == {field.name for field in fields}
 
     def data_files(
         self,

@@ -1,4 +1,4 @@
-"""The data files of a version of a Delta table, with the values of their partitions."""
+"""The data files of a version of a Delta table, with their sizes and partition values."""
 
 from __future__ import annotations
 

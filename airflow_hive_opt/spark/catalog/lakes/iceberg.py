@@ -7,7 +7,7 @@ therefore skips files, and Spark passes it on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +167,11 @@ class Iceberg:
             if source == column.name
         ]
         return [field for field in fields if _gives_conditions(field)]
+
+    def has_only(self, loaded: Any, fields: Collection[PartitionField]) -> bool:
+        """Whether the table has had one spec, which has no other fields."""
+        table = loaded.table()
+        return int(table.specs().size()) == 1 and table.spec().fields().size() == len(fields)
 
     def data_files(
         self,

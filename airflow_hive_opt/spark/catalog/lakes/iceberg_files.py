@@ -90,7 +90,8 @@ def planned_files(jvm: Any, table: Any, found: PlannedFiles) -> PlannedFiles | N
         util = java_class(jvm, "org.apache.iceberg.util.TableScanUtil")
         by_partition = table.spec().partitionType()
         partitions = int(util.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by_partition).size())
-    # unlike a planned group, it has whole files, not their parts, which begin after the first bytes
+    # The sizes of whole files: planTaskGroups splits files at their split offsets, and leaves out
+    # what precedes the first one.
     whole = java_class(jvm, "org.apache.iceberg.BaseScanTaskGroup")(tasks)
     summary = snapshot.summary()
     return replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Protocol
 
@@ -77,6 +77,9 @@ class IndexedFormat(LakeFormat, Protocol):
 
     def partition_fields(self, table: Table) -> Sequence[PartitionField]:
         """The fields whose values can become conditions on their columns, in all its layouts."""
+
+    def has_only(self, loaded: Any, fields: Collection[PartitionField]) -> bool:
+        """Whether ``fields`` are all fields of the loaded table's partitions, in all its files."""
 
     def data_files(
         self,
