@@ -257,8 +257,8 @@ ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
             edits(
                 "spark/local_task/fixed_snapshots.py",
                 (
-                    "if not _is_as_planned(table.scanned, described(session, place, loaded)):",
-                    "if False:",
+                    "if now is None or not _is_as_planned(table.scanned, now):",
+                    "if now is None:",
                     "a column that is no partition column any more has no values in the log",
                 ),
             ),
