@@ -26,7 +26,7 @@ from airflow_hive_opt.spark.catalog.lakes.delta import conditions_of_scan, files
 from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG
 from airflow_hive_opt.spark.map_join.table_reads import table_of
-from airflow_hive_opt.spark.session.physical_operators import operators
+from airflow_hive_opt.spark.session.physical_operators import leaves
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def with_files_of_plan(
 def _scans(plan: Callable[[], Any]) -> dict[str, list[Any]]:
     """The relations of files that a plan of the JVM reads, by the :func:`_key` of their table."""
     found: dict[str, list[Any]] = {}
-    for kind, operator in operators(plan()):
+    for kind, operator in leaves(plan()):
         if kind == "FileSourceScanExec" and (name := table_of(kind, operator)):
             found.setdefault(_key(name), []).append(operator.relation())
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from airflow_hive_opt.documents.report import TableRead
 from airflow_hive_opt.spark.catalog.lakes.delta import path_read
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.session.physical_operators import operators
+from airflow_hive_opt.spark.session.physical_operators import leaves
 
 _SCANS = ("FileSourceScanExec", "HiveTableScanExec", "BatchScanExec")
 # A scan's name in the metrics of Spark Connect.
@@ -38,7 +38,7 @@ def table_reads(plan: Any, catalog: SessionCatalog) -> tuple[TableRead, ...]:
 
 def _scans(plan: Any) -> Iterator[tuple[str, dict[str, int | None]]]:
     """The scans of tables in a plan of the JVM."""
-    for kind, operator in operators(plan):
+    for kind, operator in leaves(plan):
         if kind in _SCANS and (name := table_of(kind, operator)):
             yield name, _counted(operator, _OF_ICEBERG if kind == "BatchScanExec" else _METRICS)
 

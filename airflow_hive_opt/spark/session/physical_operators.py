@@ -16,18 +16,42 @@ def operators_of(frame: DataFrame) -> Iterator[tuple[str, Any]]:
     yield from operators(frame._jdf.queryExecution().executedPlan())
 
 
+def leaves(plan: Any) -> Iterator[tuple[str, Any]]:
+    """Yields those of :func:`operators` that have no children, such as scans.
+
+    A large plan has many operators, and every look at one is a call of the JVM.
+    """
+    waiting: list[Any] = [plan]
+    while waiting:
+        plan = waiting.pop()
+        waiting += items(plan.subqueriesAll())
+        for leaf in items(plan.collectLeaves()):
+            kind = leaf.getClass().getSimpleName()
+            if (inner := _inner(kind, leaf)) is None:
+                yield kind, leaf
+            else:
+                waiting.append(inner)
+
+
 def operators(plan: Any) -> Iterator[tuple[str, Any]]:
     """Yields a physical plan of the JVM and all operators below it, each with its class name."""
     waiting: list[Any] = [plan]
     while waiting:
         plan = waiting.pop()
         kind = plan.getClass().getSimpleName()
-        if kind == "AdaptiveSparkPlanExec":
-            waiting.append(plan.executedPlan())
-        elif kind.endswith("QueryStageExec"):
-            waiting.append(plan.plan())
-        elif kind == "CommandResultExec":  # a statement that session.sql has run
-            waiting.append(plan.commandPhysicalPlan())
+        if (inner := _inner(kind, plan)) is not None:
+            waiting.append(inner)
         elif kind != "ReusedExchangeExec":
             waiting += [*items(plan.children()), *items(plan.subqueries())]
         yield kind, plan
+
+
+def _inner(kind: str, operator: Any) -> Any:
+    """The plan in an operator that has it, but not as its child; else ``None``."""
+    if kind == "AdaptiveSparkPlanExec":
+        return operator.executedPlan()
+    if kind.endswith("QueryStageExec"):
+        return operator.plan()
+    if kind == "CommandResultExec":  # a statement that session.sql has run
+        return operator.commandPhysicalPlan()
+    return None
