@@ -24,13 +24,13 @@ def leaves(plan: Any) -> Iterator[tuple[str, Any]]:
     waiting: list[Any] = [plan]
     while waiting:
         plan = waiting.pop()
-        waiting += items(plan.subqueriesAll())
-        for leaf in items(plan.collectLeaves()):
-            kind = leaf.getClass().getSimpleName()
-            if (inner := _inner(kind, leaf)) is None:
-                yield kind, leaf
-            else:
-                waiting.append(inner)
+        for tree in (plan, *items(plan.subqueriesAll())):  # subqueries of subqueries too
+            for leaf in items(tree.collectLeaves()):
+                kind = leaf.getClass().getSimpleName()
+                if (inner := _inner(kind, leaf)) is None:
+                    yield kind, leaf
+                else:
+                    waiting.append(inner)
 
 
 def operators(plan: Any) -> Iterator[tuple[str, Any]]:
