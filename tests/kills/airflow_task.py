@@ -18,9 +18,11 @@ import psutil
 from airflow_hive_opt.provider.attempts import safe_part
 from tests.kills.make_tables import statement
 from tests.services.airflow import Airflow
+from tests.services.postgres import Postgres
 
 TASK = "write"
-_PAUSE = 0.01  # seconds between two looks
+_RUN = "SELECT state FROM dag_run WHERE dag_id = %s AND run_id = %s"
+_INSTANCE = "SELECT state, pid FROM task_instance WHERE dag_id = %s AND run_id = %s"
 # The ID of the job that has written a file.
 _JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
 
@@ -29,20 +31,31 @@ class Late(Exception):
     """A phase was over before it was seen."""
 
 
-class AirflowTask:
-    """A run of the DAG ``dag_id``, whose statement writes the table in ``folder``.
+def user_of(place: int) -> str:
+    """The Spark Connect server's user of one of the tasks that run at once, and its pool."""
+    return f"user{place}"
 
+
+class AirflowTask:
+    """A run of a DAG, whose statement writes the table in ``folder``.
+
+    It has one of the places of the tasks that run at once.
     ``wrote`` are the IDs of Spark's jobs whose files have been seen in the partition's folder.
+    Airflow's states are read from its database: so many looks would keep its API server busy.
     """
 
-    dag_id: str
-    pool: str
+    dags: str  # the DAG of each place has this name, and the place's number
     milliseconds: int  # for each row that the statement writes
     seconds_to_commit: float  # about as long as a commit takes
+    pause: float  # seconds between two looks for a phase
     deferred_after: str | None = None  # the phase at whose end the task is deferred, if it is
 
-    def __init__(self, airflow: Airflow, folder: Path, verb: str) -> None:
+    def __init__(
+        self, airflow: Airflow, database: Postgres, folder: Path, verb: str, place: int
+    ) -> None:
         self.airflow, self.folder = airflow, folder
+        self.dag_id, self.user = f"{self.dags}_{place}", user_of(place)
+        self._database = database.connect("airflow")
         self._partition = folder / "a=x" / "b=1"
         self._before = self._jobs()
         self.wrote: set[str] = set()
@@ -54,8 +67,8 @@ class AirflowTask:
         names = [found.name for found in self._partition.glob("part-*")]
         return {found[1] for name in names if (found := _JOB.match(name))}
 
-    def until(self, true: Callable[[], object], seconds: float) -> bool:
-        """Looks again and again, and says whether it has become true in time.
+    def until(self, true: Callable[[], object], seconds: float, pause: float = 0.2) -> bool:
+        """Looks again after each ``pause``, and says whether it has become true in time.
 
         A server that does not answer, because it was killed, is asked again.
         """
@@ -66,21 +79,21 @@ class AirflowTask:
             with suppress(URLError, OSError):
                 if true():
                     return True
-            time.sleep(_PAUSE)
+            time.sleep(pause)
         return False
 
-    def instance(self) -> dict[str, Any]:
-        """The task instance, as Airflow's API gives it."""
-        return self.airflow.task(self.dag_id, self.id, TASK)
+    def _look(self, query: str) -> Any:
+        """The first row that a query finds for the run, or ``None``."""
+        return self._database.execute(query, [self.dag_id, self.id]).fetchone()
 
     def state(self) -> str | None:
         """The state of the task."""
-        found: str | None = self.instance()["state"]
+        found: str | None = self._look(_INSTANCE)[0]
         return found
 
     def run_state(self) -> str:
         """The state of the DAG run."""
-        return str(self.airflow.ask(self._at)["state"])
+        return str(self._look(_RUN)[0])
 
     def log(self, number: int = 1) -> str:
         """The times and the texts of the log of a try."""
@@ -110,12 +123,12 @@ class AirflowTask:
         """The process of the task, which runs already or is about to start."""
 
         def starts() -> bool:
-            found = self.instance()
-            pids[:] = [found["pid"]] if found["state"] == "running" and found["pid"] else []
+            state, pid = self._look(_INSTANCE)
+            pids[:] = [pid] if state == "running" and pid else []
             return bool(pids)
 
         pids: list[int] = []
-        assert self.until(starts, 600), "the task does not start"
+        assert self.until(starts, 600, self.pause), "the task does not start"
         return psutil.Process(pids[0])
 
     def phases(self) -> dict[str, Callable[[], object]]:
@@ -132,7 +145,7 @@ class AirflowTask:
 
     def slots(self) -> int:
         """The slots that the waiting task holds: it is the only task of its pool."""
-        pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.pool}")
+        pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.user}")
         return int(pool["occupied_slots"])
 
     # Where the phases show that all kinds have.

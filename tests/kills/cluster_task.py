@@ -1,4 +1,4 @@
-"""A deferred task whose driver runs on a standalone cluster."""
+"""A deferred task whose driver runs on a standalone cluster that no other task uses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import psutil
 
 from tests.kills.airflow_task import TASK, AirflowTask
 from tests.services.airflow import Airflow
+from tests.services.postgres import Postgres
 from tests.services.standalone import Standalone
 
 _ENDED = {"FINISHED", "FAILED", "KILLED", "ERROR"}
@@ -18,16 +19,24 @@ _ENDED = {"FINISHED", "FAILED", "KILLED", "ERROR"}
 class ClusterTask(AirflowTask):
     """One run; its phases are those of ``matrix.ON_CLUSTER``."""
 
-    dag_id = "killed_cluster"
-    pool = "default_pool"
+    dags = "killed_cluster"
     milliseconds = 1500
     seconds_to_commit = 0.3
+    pause = 0.05  # a look at all processes takes time
     deferred_after = "submitted"
 
-    def __init__(self, airflow: Airflow, cluster: Standalone, folder: Path, verb: str) -> None:
+    def __init__(
+        self,
+        airflow: Airflow,
+        cluster: Standalone,
+        database: Postgres,
+        folder: Path,
+        verb: str,
+        place: int,
+    ) -> None:
         self._cluster = cluster
         self._old = set(self._all_drivers())
-        super().__init__(airflow, folder, verb)
+        super().__init__(airflow, database, folder, verb, place)
 
     def _all_drivers(self) -> dict[str, str]:
         state = self._cluster.state()

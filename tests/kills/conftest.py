@@ -6,17 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.faults.tables import DATABASE, Tables
 from tests.kills.make_tables import TEMPLATE, VERBS, plain_table
-from tests.kills.matrix import AT_ONCE
+from tests.kills.matrix import places, rounds
+from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port
 from tests.services.thrift import create_database, thrift_client
 
 PROJECT = Path(__file__).parents[2]
+AT_ONCE = places(os.environ)
 RESULTS = pytest.StashKey()
 # A dead worker or triggerer is noticed in seconds, not in minutes.
 SETTINGS = {
@@ -24,6 +27,7 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
     "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
     "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
+    "AIRFLOW__CORE__PARALLELISM": str(4 * AT_ONCE),  # a task that was killed still counts
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",  # they do not change
 }
 
@@ -36,8 +40,10 @@ def results(pytestconfig):
 
 def pytest_terminal_summary(terminalreporter, config):
     if found := config.stash.get(RESULTS, None):
-        from tests.kills.rounds import table_of
+        from tests.kills.rounds import read_line, table_of
 
+        if name := os.environ.get("RESULTS"):
+            found = [read_line(line) for line in Path(name).read_text().splitlines()]
         terminalreporter.section("kills")
         for line in table_of(found):
             terminalreporter.line(line)
@@ -70,12 +76,16 @@ def plain(tables):
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
-    """A standalone cluster: a master and two workers of one core."""
+def clusters(tmp_path_factory):
+    """A standalone cluster for each task that runs at once: a master, two workers of one core."""
     from tests.services.standalone import standalone
 
-    with standalone(tmp_path_factory.mktemp("cluster")) as running:
-        yield running
+    needed = any(case.kind == "cluster" for case, _ in rounds(os.environ))
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(standalone(tmp_path_factory.mktemp("cluster")))
+            for _ in range(AT_ONCE if needed else 1)
+        ]
 
 
 @pytest.fixture(scope="session")
@@ -97,24 +107,24 @@ def server(tmp_path_factory, metastore_service):
 
 
 @pytest.fixture(scope="session")
-def airflow(tmp_path_factory, postgres_server, metastore_service, cluster, server):
+def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, server):
     """Airflow's services with this suite's DAGs."""
-    from tests.kills.connect_task import user_of
+    from tests.kills.airflow_task import user_of
     from tests.services.airflow import airflow, wait_for
 
     at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in SETTINGS.items():
-            patch.setenv(name, value)
+    own = {**SETTINGS, "AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}  # for the DAGs
+    for place in range(AT_ONCE):
+        user = json.dumps({**at, "login": user_of(place)})
+        own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{place}"] = user
+    for place, cluster in enumerate(clusters):
+        own[f"AIRFLOW_CONN_SPARK_DRIVERS_{place}"] = cluster.cluster_mode
+    dags = (Path(__file__).parent / "dags",)
+    folder = tmp_path_factory.mktemp("airflow")
+    with airflow(folder, dags, postgres_server, metastore_service, clusters[0], own) as running:
+        every = "/api/v2/dags?dag_id_pattern=killed"
         for place in range(AT_ONCE):
-            own = json.dumps({**at, "login": user_of(place)})
-            patch.setenv(f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{place}", own)
-        dags = (Path(__file__).parent / "dags",)
-        folder = tmp_path_factory.mktemp("airflow")
-        with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
-            every = "/api/v2/dags?dag_id_pattern=killed"
-            for place in range(AT_ONCE):
-                pool = {"name": user_of(place), "slots": 4, "include_deferred": False}
-                running.ask("/api/v2/pools", pool)
-            wait_for(lambda: len(running.ask(every)["dags"]) == 1 + 2 * AT_ONCE or None)
-            yield running
+            pool = {"name": user_of(place), "slots": 4, "include_deferred": False}
+            running.ask("/api/v2/pools", pool)
+        wait_for(lambda: len(running.ask(every)["dags"]) == 3 * AT_ONCE or None)
+        yield running

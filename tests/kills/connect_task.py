@@ -15,7 +15,10 @@ from tests.services.postgres import Postgres
 from tests.services.processes import HOST
 from tests.services.spark_connect import ConnectServer
 
-_RECORD = "SELECT 1 FROM task_state_store WHERE run_id = %s AND key = 'spark_connect_operation'"
+_RECORD = """
+    SELECT 1 FROM task_state_store
+    WHERE dag_id = %s AND run_id = %s AND key = 'spark_connect_operation'
+"""
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,13 @@ def _json(url: str) -> list[dict[str, Any]]:
         return found
 
 
-def user_of(place: int) -> str:
-    """The server's user of one of the tasks that run at once."""
-    return f"user{place}"
-
-
 class ConnectTask(AirflowTask):
     """One run; its phases are those of ``matrix.OVER_CONNECT``."""
 
     dags = "killed_connect"
     milliseconds = 1000
     seconds_to_commit = 0.05
+    pause = 0.01
 
     def __init__(
         self,
@@ -64,10 +63,8 @@ class ConnectTask(AirflowTask):
         verb: str,
         place: int,
     ) -> None:
-        self._server, self._database = server, database.connect("airflow")
-        self._user = self.pool = user_of(place)
-        self.dag_id = f"{self.dags}_{place}"
-        super().__init__(airflow, folder, verb)
+        self._server = server
+        super().__init__(airflow, database, folder, verb, place)
 
     def phases(self) -> dict[str, Callable[[], object]]:
         """How each phase shows, in their order."""
@@ -80,11 +77,11 @@ class ConnectTask(AirflowTask):
         }
 
     def _has_record(self) -> bool:
-        return self._database.execute(_RECORD, [self.id]).fetchone() is not None
+        return self._look(_RECORD) is not None
 
     def running(self) -> list[str]:
         """What of the run still runs on the server, where its user has no other jobs."""
-        return self._server.jobs(self._user)
+        return self._server.jobs(self.user)
 
 
 class DeferredConnectTask(ConnectTask):

@@ -12,7 +12,6 @@ ON_CLUSTER = ("before", "submitted", "starts", "runs", "commits", "ended")
 OVER_CONNECT = ("before", "begins", "runs", "commits", "ended")
 DEFERRED = ("before", "begins", "runs", "waits", "commits", "ended")
 
-AT_ONCE = 4  # tasks over Connect; a task on the cluster takes all of its cores
 SIGNALS = ("KILL", "TERM")
 _OF_ALL = ("triggerer", "api-server", "connect-server")
 """The victims that tasks which run at once have in common."""
@@ -80,20 +79,23 @@ NumberedCase = tuple[Case, int]
 """A case, and the number of its round."""
 
 
+def places(variables: Mapping[str, str]) -> int:
+    """How many tasks run at once."""
+    return int(variables.get("AT_ONCE") or 4)
+
+
 def at_once(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
-    """The rounds of :func:`rounds`, as many together as can run at once.
+    """The rounds of :func:`rounds`, so many together as AT_ONCE says.
 
     Rounds with a common victim are together only if they are of the same case but for the verb.
     """
+    most = places(variables)
     waiting: dict[object, list[NumberedCase]] = {}
     for case, number in rounds(variables):
-        if case.kind == "cluster":
-            yield ((case, number),)
-            continue
         common = (case.kind, case.victim, case.signal, case.phase)
         found = waiting.setdefault(common if case.victim in _OF_ALL else None, [])
         found.append((case, number))
-        if len(found) == AT_ONCE:
+        if len(found) == most:
             yield tuple(found)
             found.clear()
     yield from (tuple(found) for found in waiting.values() if found)

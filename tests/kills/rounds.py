@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from random import Random
 from signal import SIGKILL, SIGTERM, Signals
 from threading import Event, RLock
@@ -148,8 +149,8 @@ class Round:
                     result.slots = task.slots()
                 return found
 
-            assert task.until(is_deferred, _PHASE), task.log()
-        assert task.until(lambda: is_ended.is_set() or shows(), _PHASE), task.log()
+            assert task.until(is_deferred, _PHASE, task.pause), task.log()
+        assert task.until(lambda: is_ended.is_set() or shows(), _PHASE, task.pause), task.log()
         if is_ended.is_set():  # by another round: this one is that of the phase that it has
             result.case = replace(self.case, phase=_phase_of(phases))
             return None
@@ -239,6 +240,19 @@ def _with_another(before: State, whole: State) -> State:
     assert whole is not None
     added = {name: Counter(items) - Counter(before[name]) for name, items in whole.items()}
     return {name: tuple(sorted([*whole[name], *more.elements()])) for name, more in added.items()}
+
+
+def line_of(result: Result) -> str:
+    """A result as a line of JSON, without its log and all that is as usual."""
+    found = {**asdict(result), **asdict(result.case)}
+    usual = asdict(Result(result.case)) | {"log": found.pop("log"), "case": found.pop("case")}
+    return json.dumps({name: value for name, value in found.items() if usual.get(name) != value})
+
+
+def read_line(line: str) -> Result:
+    """The result of a line."""
+    found = json.loads(line)
+    return Result(Case(*(found.pop(each.name) for each in fields(Case))), **found)
 
 
 def table_of(results: Iterable[Result]) -> list[str]:

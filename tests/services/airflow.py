@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -146,11 +146,12 @@ def airflow(
     database_server: Postgres,
     metastore_service: MetastoreService,
     cluster: Standalone,
+    own: Mapping[str, str] | None = None,
 ) -> Iterator[Airflow]:
     """The set until the block ends, with the example tables and what the ``dags`` folders hold.
 
-    Its one user has to log in, where the containers' is an administrator already. Raises
-    :class:`~tests.services.processes.ServiceError`.
+    Its one user has to log in, where the containers' is an administrator already. ``own`` are
+    further variables. Raises :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
     for each in dags:
@@ -177,6 +178,7 @@ def airflow(
         "AIRFLOW__API__HOST": HOST,
         "SPARK_CONF_DIR": str(_spark_conf(folder / "conf", metastore_service)),
         "SPARK_LOCAL_IP": HOST,
+        **(own or {}),
     }
     # All services run on this machine, where the default folder is enough.
     del environment["AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH"]
