@@ -59,7 +59,7 @@ FOREIGN = {
 # Beside the one for all: what every command loads, and what only the API server, OpenLineage or
 # Airflow's SQL operators load.
 IMPORT_AIRFLOW = {
-    *("airflow_compat.py", "hive_opt.py", "lineage.py", "triggerer.py"),
+    *("airflow_compat.py", "hive_opt.py", "lineage.py", "spark_provider.py", "triggerer.py"),
     *("access.py", "api.py", "found.py", "pages.py", "queries.py"),
     "pruned_sql.py",
 }
@@ -161,7 +161,7 @@ def test_code_that_runs_on_a_cluster_uses_zip_as_in_python_3_9():
     assert wrong == []
 
 
-def test_airflow_is_imported_in_one_module():
+def test_airflow_is_imported_in_few_modules():
     importing = {
         path.name
         for path in PACKAGE.rglob("*.py")
@@ -226,8 +226,8 @@ def test_dag_files_do_not_load_pyspark():
 @pytest.mark.parametrize(
     ("module", "most"),
     [
-        *((f"operators.{name}", 47) for name in ("map_join_prune", "local_task", "map_join")),
-        ("sensors.required_partitions", 55),
+        *((f"operators.{name}", 48) for name in ("map_join_prune", "local_task", "map_join")),
+        ("sensors.required_partitions", 56),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),
         ("triggers.application", 15),
@@ -242,6 +242,23 @@ def test_importing_an_operator_loads_few_modules(module, most):
     loaded = modules_of_the_package_after(f"import airflow_hive_opt.{module}")
     assert len(loaded) <= most
     assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "hooks.hive_metastore",
+        "hooks.pruned_sql",
+        "operators.key_index",
+        "sensors.partition_descriptor",
+        "triggers.partitions",
+    ],
+)
+def test_what_submits_nothing_does_not_load_the_spark_provider(module):
+    """It would import the clients of Kubernetes and OpenLineage, about 2,300 modules."""
+    loaded = modules_after(f"import airflow_hive_opt.{module}")
+    assert "airflow" in loaded
+    assert loaded.isdisjoint({"kubernetes", "kubernetes_asyncio", "openlineage"})
 
 
 @pytest.mark.parametrize("module", ["application", "connect_statement"])

@@ -21,8 +21,6 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
-    SparkSubmitOperator,
-    check_submit_arguments,
     mask_secret,
     store_link,
 )
@@ -30,6 +28,7 @@ from airflow_hive_opt.provider.attempts import checked_attempt_path, default_roo
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
+from airflow_hive_opt.provider.spark_provider import SparkSubmitOperator, check_submit_arguments
 from airflow_hive_opt.provider.submission import application_name
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import check_whole_number

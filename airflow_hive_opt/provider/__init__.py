@@ -18,6 +18,7 @@
 - ``lineage`` and ``asset_events`` publish results, ``other_runner`` a restricted statement for a
   runner that does not know this package. ``without_stack`` shortens the log of a task that fails
   with a message, ``sigterm`` stops the work of a task whose operator does not do it.
-- Only ``airflow_compat`` handles the differences between versions of Airflow. ``triggerer`` is what
-  a trigger uses of it that loads nothing else.
+- Only ``airflow_compat`` handles the differences between versions of Airflow, and
+  ``spark_provider`` those of its Spark provider. ``triggerer`` is what a trigger uses of Airflow
+  that loads nothing else.
 """

@@ -1,4 +1,4 @@
-"""Everything of Airflow and its Spark provider that this package uses, for all their versions.
+"""Everything of Airflow that this package uses, for all its versions.
 
 Airflow's own compatibility provider resolves most names. This module resolves the others: names
 that some versions of that provider do not resolve, and names that only some versions of Airflow
@@ -76,7 +76,6 @@ __all__ = (
     "DecoratedOperator",
     "ObjectStoragePath",
     "PokeReturnValue",
-    "SparkSubmitOperator",
     "TaskDecorator",
     "TaskGroup",
     "TaskInstanceKey",
@@ -108,28 +107,6 @@ NO_SPARK_PROVIDER = (
     "Airflow's Spark provider is not installed, and without it statements run on the embedded "
     "Spark alone: pip install 'airflow-hive-opt[spark-submit]'"
 )
-
-if HAS_SPARK_PROVIDER:
-    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-else:
-
-    class SparkSubmitOperator(BaseOperator):  # type: ignore[no-redef]
-        """Replaces the Spark provider's operator if it is not installed; it can't submit."""
-
-        template_fields = ("conf",)
-
-        def __init__(self, *, conn_id: str = "", **kwargs: Any) -> None:
-            super().__init__(**kwargs)
-            self._conn_id = conn_id
-
-
-try:
-    from airflow.sdk.bases.resumablejobmixin import ResumableJobMixin
-except ImportError:  # before Airflow 3.3
-    RESUMES = False
-else:
-    RESUMES = issubclass(SparkSubmitOperator, ResumableJobMixin)
-"""Whether a retry can follow the application of the attempt before it."""
 
 TRIGGERS_ARE_KILLED = hasattr(BaseTrigger, "on_kill")
 """Whether a trigger hears that a user has stopped its task, which it does since Airflow 3.3."""
@@ -178,15 +155,6 @@ def boto3_session(connection: Connection, fields: dict[str, Any]) -> Any:
         raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
 
 
-def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments for ``SparkSubmitOperator``; raises ``TypeError`` for unsupported ones."""
-    if RESUMES or "durable" not in arguments:
-        return arguments
-    if arguments["durable"]:
-        raise TypeError("durable=True needs Airflow 3.3 and its Spark provider 6.1")
-    return {name: value for name, value in arguments.items() if name != "durable"}
-
-
 def kubernetes_client() -> Any:
     """Airflow's client for Kubernetes' API; raises ``ConfigException``. Calls no server."""
     from airflow.providers.cncf.kubernetes.kube_client import get_kube_client
@@ -203,23 +171,6 @@ def why_kubernetes_cant_be_called() -> str | None:
     except ConfigException as error:
         return str(error)
     return None
-
-
-def follows_application(operator: Any, hook: Any) -> bool:
-    """Whether Airflow can follow the submitted application by its ID until it ends."""
-    if not RESUMES:
-        return False
-    if getattr(hook, "_is_kubernetes", False):
-        follows = getattr(hook, "_should_track_driver_via_k8s_api", None)
-        return follows is not None and bool(follows())
-    on_yarn = getattr(hook, "_is_yarn_cluster_mode", False)
-    return not on_yarn or bool(operator._yarn_track_via_rm_api)
-
-
-def looks_for_earlier(operator: Any, hook: Any) -> bool:
-    """Whether Airflow looks for an earlier attempt's application before it submits one."""
-    in_cluster = hook._connection["deploy_mode"] == "cluster"
-    return bool(in_cluster) and follows_application(operator, hook)
 
 
 def store_link(context: Context, link: BaseOperatorLink, address: str | None) -> None:

@@ -9,9 +9,9 @@ from uuid import uuid4
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
-    follows_application,
     why_kubernetes_cant_be_called,
 )
+from airflow_hive_opt.provider.spark_provider import follows_application
 
 _POD_NAME = "spark.kubernetes.driver.pod.name"
 _LONGEST_NAME = 200  # Kubernetes allows 253 characters

@@ -14,11 +14,9 @@ from uuid import uuid4
 
 from airflow_hive_opt.documents.storage import DescriptorError, remove
 from airflow_hive_opt.provider.airflow_compat import (
-    RESUMES,
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
-    follows_application,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +92,9 @@ def check_submission(
     Logs a warning if a retry might start a driver beside the one of the attempt before it. It stops
     that one first if ``is_recorded``, see ``applications.earlier``.
     """
+    # late: what only names an application does not need them
     from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
+    from airflow_hive_opt.provider.spark_provider import RESUMES, follows_application
     from airflow_hive_opt.provider.yarn import check_on_yarn
 
     if hook._should_track_driver_status and not RESUMES:

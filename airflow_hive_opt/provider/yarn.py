@@ -7,11 +7,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from airflow_hive_opt.provider.airflow_compat import (
-    RESUMES,
-    AirflowFailException,
-    follows_application,
-)
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.spark_provider import RESUMES, follows_application
 
 _NO_RESOURCE_MANAGER = (
     "the connection does not say where YARN's resource manager is: add its address to the "

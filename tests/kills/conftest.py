@@ -121,6 +121,10 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, serv
         own[f"AIRFLOW_CONN_SPARK_DRIVERS_{place}"] = cluster.cluster_mode
     dags = (Path(__file__).parent / "dags",)
     folder = tmp_path_factory.mktemp("airflow")
+    # The scheduler imports it once for all of its tasks, for which it is most of their start.
+    (settings := folder / "airflow" / "config").mkdir(parents=True)
+    spark_provider = "import airflow.providers.apache.spark.operators.spark_submit\n"
+    (settings / "airflow_local_settings.py").write_text(spark_provider)
     with airflow(folder, dags, postgres_server, metastore_service, clusters[0], own) as running:
         every = "/api/v2/dags?dag_id_pattern=killed"
         for place in range(AT_ONCE):

@@ -52,7 +52,7 @@ class ConnectTask(AirflowTask):
     dags = "killed_connect"
     milliseconds = 1000
     seconds_to_commit = 0.05
-    pause = 0.01
+    pause = 0.02
 
     def __init__(
         self,

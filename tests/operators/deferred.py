@@ -11,7 +11,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents.job import write_outcome
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.spark_provider import RESUMES
 from tests.operators.test_submission import DONE
 
 ENDED = {"how": "succeeded", "message": "in words"}

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from airflow_hive_opt.documents.descriptor import decode, encode
-from airflow_hive_opt.provider.airflow_compat import SparkSubmitOperator
+from airflow_hive_opt.provider.spark_provider import SparkSubmitOperator
 from tests.services.processes import HOST
 from tests.spark.shared_keys import aged, counted
 from tests.versions.installed import needs_airflow

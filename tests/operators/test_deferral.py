@@ -24,8 +24,8 @@ from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
 from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
-from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
+from airflow_hive_opt.provider.spark_provider import RESUMES
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.operators.deferred import (
     ENDED,

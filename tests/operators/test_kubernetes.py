@@ -22,7 +22,7 @@ from upath import UPath
 from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import connections
-from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.spark_provider import RESUMES
 
 pytest.importorskip("kubernetes_validate")
 from tests.services.java_options import SHORT_LIVED

@@ -12,11 +12,11 @@ from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.provider.airflow_compat import (
     HAS_PAGES,
-    RESUMES,
     TAKES_PARTITIONS,
     pages_accept_browser_logins,
     store_link,
 )
+from airflow_hive_opt.provider.spark_provider import RESUMES
 from tests.versions.installed import AIRFLOW, needs_airflow
 
 KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")

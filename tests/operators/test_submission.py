@@ -38,7 +38,7 @@ from airflow_hive_opt.documents.job import (
 )
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.spark_provider import RESUMES
 from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
 from airflow_hive_opt.provider.worker import WorkerLocalTask
 from airflow_hive_opt.spark.application.shipping import ship

@@ -21,7 +21,7 @@ from upath import UPath
 from airflow_hive_opt.documents.job import read_job, write_outcome
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import yarn
-from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.spark_provider import RESUMES
 from tests.operators.test_submission import DONE, context, operator
 
 ID = "application_1_1"

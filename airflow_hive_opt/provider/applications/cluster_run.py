@@ -19,8 +19,6 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     DecoratedOperator,
-    follows_application,
-    looks_for_earlier,
 )
 from airflow_hive_opt.provider.applications import standalone
 from airflow_hive_opt.provider.applications.deferral import (
@@ -36,6 +34,7 @@ from airflow_hive_opt.provider.applications.kinds import CanNotFollow, cluster_o
 from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.attempts import default_root
 from airflow_hive_opt.provider.outcome import masked
+from airflow_hive_opt.provider.spark_provider import follows_application, looks_for_earlier
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     SUBMIT_CONF,

@@ -30,7 +30,7 @@ def cluster_of(hook: Any) -> Cluster:
     Raises :class:`CanNotFollow`, and ``ValueError`` if the connection has no address.
     """
     # late: a triggerer does not need them
-    from airflow_hive_opt.provider.airflow_compat import RESUMES
+    from airflow_hive_opt.provider.spark_provider import RESUMES
     from airflow_hive_opt.provider.yarn import check_on_yarn
 
     if not RESUMES:
