@@ -56,8 +56,8 @@ FOREIGN = {
         *("sqlalchemy", "starlette", "structlog"),
     },
 }
-# Beside the one for all: what every command loads, and what only the API server, OpenLineage or
-# Airflow's SQL operators load.
+# Beside the one for all and the one of the Spark provider: what every command loads, and what only
+# the API server, OpenLineage or Airflow's SQL operators load.
 IMPORT_AIRFLOW = {
     *("airflow_compat.py", "hive_opt.py", "lineage.py", "spark_provider.py", "triggerer.py"),
     *("access.py", "api.py", "found.py", "pages.py", "queries.py"),
@@ -247,18 +247,17 @@ def test_importing_an_operator_loads_few_modules(module, most):
 @pytest.mark.parametrize(
     "module",
     [
-        "hooks.hive_metastore",
-        "hooks.pruned_sql",
-        "operators.key_index",
-        "sensors.partition_descriptor",
-        "triggers.partitions",
+        *("hooks.hive_metastore", "hooks.iceberg_catalog", "hooks.pruned_sql"),
+        *("links.pages", "links.spark_ui", "plugins.hive_opt"),
+        *("operators.key_index", "operators.spark_application"),
+        *("sensors.partition_descriptor", "triggers.partitions"),
     ],
 )
 def test_what_submits_nothing_does_not_load_the_spark_provider(module):
     """It would import the clients of Kubernetes and OpenLineage, about 2,300 modules."""
-    loaded = modules_after(f"import airflow_hive_opt.{module}")
-    assert "airflow" in loaded
-    assert loaded.isdisjoint({"kubernetes", "kubernetes_asyncio", "openlineage"})
+    loaded = _loaded_after(f"import airflow_hive_opt.{module}")
+    assert not [name for name in loaded if name.startswith("airflow.providers.apache.spark")]
+    assert {"kubernetes", "kubernetes_asyncio", "openlineage"}.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize("module", ["application", "connect_statement"])

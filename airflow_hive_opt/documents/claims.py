@@ -31,7 +31,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Begun:
-    """The token of a submission whose statement has begun, and its Spark application's ID."""
+    """The token of a submission whose statement has begun, and its ID on its cluster.
+
+    That is the driver's on a standalone cluster in cluster mode, and else the application's.
+    """
 
     token: str
     application_id: str

@@ -1,7 +1,7 @@
-"""Everything of Airflow's Spark provider that this package uses, for all its versions.
+"""What a task needs of Airflow's Spark provider to submit an application, for all its versions.
 
-It is imported where a task may submit an application, and nowhere else: it imports the clients of
-Kubernetes and OpenLineage, which takes about as long as the import of Airflow itself.
+Only modules that may submit an application import this one. The provider imports the clients of
+Kubernetes and OpenLineage, which takes about as long as the import of Airflow.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def check_submission(
     Logs a warning if a retry might start a driver beside the one of the attempt before it. It stops
     that one first if ``is_recorded``, see ``applications.earlier``.
     """
-    # late: what only names an application does not need them
+    # imported late: modules that only need an application's name do not load the Spark provider
     from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
     from airflow_hive_opt.provider.spark_provider import RESUMES, follows_application
     from airflow_hive_opt.provider.yarn import check_on_yarn

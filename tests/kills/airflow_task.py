@@ -27,34 +27,30 @@ _INSTANCE = "SELECT state, pid FROM task_instance WHERE dag_id = %s AND run_id =
 _JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
 
 
-class Late(Exception):
-    """A phase was over before it was seen."""
-
-
-def user_of(place: int) -> str:
+def user_of(number: int) -> str:
     """The Spark Connect server's user of one of the tasks that run at once, and its pool."""
-    return f"user{place}"
+    return f"user{number}"
 
 
 class AirflowTask:
     """A run of a DAG, whose statement writes the table in ``folder``.
 
-    It has one of the places of the tasks that run at once.
+    ``number`` is its own among those that run at once.
     ``wrote`` are the IDs of Spark's jobs whose files have been seen in the partition's folder.
-    Airflow's states are read from its database: so many looks would keep its API server busy.
+    Airflow's states are read from its database: asking the API server as often would keep it busy.
     """
 
-    dags: str  # the DAG of each place has this name, and the place's number
+    dags: str  # the DAG of each task that runs at once has this name, and the task's number
     milliseconds: int  # for each row that the statement writes
     seconds_to_commit: float  # about as long as a commit takes
     pause: float  # seconds between two looks for a phase
     deferred_after: str | None = None  # the phase at whose end the task is deferred, if it is
 
     def __init__(
-        self, airflow: Airflow, database: Postgres, folder: Path, verb: str, place: int
+        self, airflow: Airflow, database: Postgres, folder: Path, verb: str, number: int
     ) -> None:
         self.airflow, self.folder = airflow, folder
-        self.dag_id, self.user = f"{self.dags}_{place}", user_of(place)
+        self.dag_id, self.user = f"{self.dags}_{number}", user_of(number)
         self._database = database.connect("airflow")
         self._partition = folder / "a=x" / "b=1"
         self._before = self._jobs()
@@ -67,7 +63,7 @@ class AirflowTask:
         names = [found.name for found in self._partition.glob("part-*")]
         return {found[1] for name in names if (found := _JOB.match(name))}
 
-    def until(self, true: Callable[[], object], seconds: float, pause: float = 0.2) -> bool:
+    def until(self, true: Callable[[], object], seconds: float, pause: float = 0.1) -> bool:
         """Looks again after each ``pause``, and says whether it has become true in time.
 
         A server that does not answer, because it was killed, is asked again.
@@ -86,6 +82,10 @@ class AirflowTask:
         """The first row that a query finds for the run, or ``None``."""
         return self._database.execute(query, [self.dag_id, self.id]).fetchone()
 
+    def close(self) -> None:
+        """Closes the connection to Airflow's database."""
+        self._database.close()
+
     def state(self) -> str | None:
         """The state of the task."""
         found: str | None = self._look(_INSTANCE)[0]
@@ -97,8 +97,8 @@ class AirflowTask:
 
     def log(self, number: int = 1) -> str:
         """The times and the texts of the log of a try."""
-        place = self.airflow.logs / f"dag_id={self.dag_id}" / f"run_id={self.id}"
-        files = sorted(place.glob(f"task_id={TASK}/attempt={number}.log*"))
+        folder = self.airflow.logs / f"dag_id={self.dag_id}" / f"run_id={self.id}"
+        files = sorted(folder.glob(f"task_id={TASK}/attempt={number}.log*"))
         text = "\n".join(file.read_text(errors="replace") for file in files)
         found = re.findall(r'"timestamp":"([^"]*)".*?"event":"((?:[^"\\]|\\.)*)"', text)
         return "\n".join(" ".join(parts) for parts in found)

@@ -32,11 +32,11 @@ class ClusterTask(AirflowTask):
         database: Postgres,
         folder: Path,
         verb: str,
-        place: int,
+        number: int,
     ) -> None:
         self._cluster = cluster
         self._old = set(self._all_drivers())
-        super().__init__(airflow, database, folder, verb, place)
+        super().__init__(airflow, database, folder, verb, number)
 
     def _all_drivers(self) -> dict[str, str]:
         state = self._cluster.state()

@@ -13,13 +13,13 @@ import pytest
 
 from tests.faults.tables import DATABASE, Tables
 from tests.kills.make_tables import TEMPLATE, VERBS, plain_table
-from tests.kills.matrix import places, rounds
+from tests.kills.matrix import rounds, tasks_at_once
 from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port
 from tests.services.thrift import create_database, thrift_client
 
 PROJECT = Path(__file__).parents[2]
-AT_ONCE = places(os.environ)
+AT_ONCE = tasks_at_once(os.environ)
 RESULTS = pytest.StashKey()
 # A dead worker or triggerer is noticed in seconds, not in minutes.
 SETTINGS = {
@@ -27,14 +27,25 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
     "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
     "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
+    "AIRFLOW__API_AUTH__JWT_EXPIRATION_TIME": str(7 * 24 * 3600),
     "AIRFLOW__CORE__PARALLELISM": str(4 * AT_ONCE),  # a task that was killed still counts
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",  # they do not change
 }
 
 
+# The tasks' processes are forked from the scheduler's, and this is most of a task's start.
+LOCAL_SETTINGS = """
+import sys
+if "scheduler" in sys.argv:
+    import airflow.providers.apache.spark.operators.spark_submit
+"""
+
+
 @pytest.fixture(scope="session")
 def results(pytestconfig):
     """The results of all rounds, which are printed at the end."""
+    if name := os.environ.get("RESULTS"):
+        Path(name).touch()  # if it can't be written, that is told before the rounds
     return pytestconfig.stash.setdefault(RESULTS, [])
 
 
@@ -114,21 +125,19 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, serv
 
     at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
     own = {**SETTINGS, "AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}  # for the DAGs
-    for place in range(AT_ONCE):
-        user = json.dumps({**at, "login": user_of(place)})
-        own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{place}"] = user
-    for place, cluster in enumerate(clusters):
-        own[f"AIRFLOW_CONN_SPARK_DRIVERS_{place}"] = cluster.cluster_mode
+    for number in range(AT_ONCE):
+        user = json.dumps({**at, "login": user_of(number)})
+        own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{number}"] = user
+    for number, cluster in enumerate(clusters):
+        own[f"AIRFLOW_CONN_SPARK_DRIVERS_{number}"] = cluster.cluster_mode
     dags = (Path(__file__).parent / "dags",)
     folder = tmp_path_factory.mktemp("airflow")
-    # The scheduler imports it once for all of its tasks, for which it is most of their start.
-    (settings := folder / "airflow" / "config").mkdir(parents=True)
-    spark_provider = "import airflow.providers.apache.spark.operators.spark_submit\n"
-    (settings / "airflow_local_settings.py").write_text(spark_provider)
+    (config := folder / "airflow" / "config").mkdir(parents=True)
+    (config / "airflow_local_settings.py").write_text(LOCAL_SETTINGS)
     with airflow(folder, dags, postgres_server, metastore_service, clusters[0], own) as running:
-        every = "/api/v2/dags?dag_id_pattern=killed"
-        for place in range(AT_ONCE):
-            pool = {"name": user_of(place), "slots": 4, "include_deferred": False}
+        every = "/api/v2/dags?dag_id_pattern=killed&limit=1"
+        for number in range(AT_ONCE):
+            pool = {"name": user_of(number), "slots": 4, "include_deferred": False}
             running.ask("/api/v2/pools", pool)
-        wait_for(lambda: len(running.ask(every)["dags"]) == 3 * AT_ONCE or None)
+        wait_for(lambda: running.ask(every)["total_entries"] == 3 * AT_ONCE or None)
         yield running

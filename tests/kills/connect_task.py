@@ -61,10 +61,10 @@ class ConnectTask(AirflowTask):
         database: Postgres,
         folder: Path,
         verb: str,
-        place: int,
+        number: int,
     ) -> None:
         self._server = server
-        super().__init__(airflow, database, folder, verb, place)
+        super().__init__(airflow, database, folder, verb, number)
 
     def phases(self) -> dict[str, Callable[[], object]]:
         """How each phase shows, in their order."""

@@ -53,6 +53,9 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """
 
 
+FIELDS = ("kind", "victim", "signal", "verb", "phase")
+
+
 @dataclass(frozen=True)
 class Case:
     """One victim at one phase; ``verb`` is INTO or OVERWRITE."""
@@ -79,21 +82,26 @@ NumberedCase = tuple[Case, int]
 """A case, and the number of its round."""
 
 
-def places(variables: Mapping[str, str]) -> int:
-    """How many tasks run at once."""
-    return int(variables.get("AT_ONCE") or 4)
+def tasks_at_once(variables: Mapping[str, str]) -> int:
+    """How many tasks run at once, at most: AT_ONCE, or 4. Raises ``ValueError`` below 1."""
+    found = int(variables.get("AT_ONCE") or 4)
+    if found < 1:
+        raise ValueError(f"AT_ONCE: {found} tasks can't run")
+    return found
 
 
 def at_once(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
-    """The rounds of :func:`rounds`, so many together as AT_ONCE says.
+    """The rounds of :func:`rounds`, as many together as AT_ONCE allows.
 
     Rounds with a common victim are together only if they are of the same case but for the verb.
+    Those in which a task is cleared are too, because Airflow's triggerer may then end.
     """
-    most = places(variables)
+    most = tasks_at_once(variables)
     waiting: dict[object, list[NumberedCase]] = {}
     for case, number in rounds(variables):
         common = (case.kind, case.victim, case.signal, case.phase)
-        found = waiting.setdefault(common if case.victim in _OF_ALL else None, [])
+        is_common = case.victim in _OF_ALL or case.signal == "CLEARED"
+        found = waiting.setdefault(common if is_common else None, [])
         found.append((case, number))
         if len(found) == most:
             yield tuple(found)
@@ -116,14 +124,15 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
             BY_USER if victim == "user" else SIGNALS, phases, ("OVERWRITE", "INTO")
         )
     ]
+    known = {name: {getattr(case, name) for case in every} for name in FIELDS}
     fields = ["kind", "victim", "signal"]
-    for name in ("kind", "victim", "signal", "verb", "phase"):
+    for name in FIELDS:
         wanted = variables.get(f"{name.upper()}S", "").split()
         if wanted and name not in fields:
             fields.append(name)
         if wanted in ([], ["all"]):
             continue
-        if unknown := set(wanted) - {getattr(case, name) for case in every}:
+        if unknown := set(wanted) - known[name]:
             raise ValueError(f"{name.upper()}S: there is no {' '.join(sorted(unknown))}")
         every = [case for case in every if getattr(case, name) in wanted]
     groups: dict[tuple[str, ...], list[Case]] = {}

@@ -20,8 +20,8 @@ from tests.kills.airflow_task import end_process
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask, Server
 from tests.kills.make_tables import PARTITION
-from tests.kills.matrix import Case
-from tests.services.airflow import Airflow
+from tests.kills.matrix import Case, adds_again
+from tests.services.airflow import Airflow, wait_for
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
 _PHASE, _END, _ORPHAN = 600.0, 900.0, 10.0  # seconds; the first two are for a busy machine
@@ -34,18 +34,20 @@ class Result:
 
     - ``late`` says that the phase was over before the victim ended, ``is_done`` that the task has
       succeeded.
-    - ``wrote`` counts the jobs of Spark whose files were seen in the partition, ``differs`` is
-      what the table has, unless it has what it must have; ``is_twice`` says that it has two writes.
+    - ``wrote`` counts the jobs of Spark whose files were seen in the partition. ``is_wrong`` says
+      that ``table`` is not what it must be, ``is_twice`` that it has two writes.
     - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
       after a user's kill, or 10 s after the end of the run, and ``clears`` how often a user had to
       clear the task, as the docs say. ``restarts`` counts the triggerers that ended by themselves.
+    - ``error`` is why the round has no result.
     """
 
     case: Case
     late: bool = False
     is_done: bool = False
     wrote: int = 0
-    differs: State = None
+    table: State = None
+    is_wrong: bool = False
     is_twice: bool = False
     slots: int = 0
     orphans: list[str] = field(default_factory=list)
@@ -53,11 +55,18 @@ class Result:
     restarts: int = 0
     seconds_to_stop: float | None = None
     log: str = ""
+    error: str = ""
 
     @property
     def is_good(self) -> bool:
         """Whether the round has shown no fault."""
-        return self.differs is None and not self.slots and not self.orphans
+        return not (self.is_wrong or self.slots or self.orphans or self.error)
+
+    @property
+    def is_as_plain_spark(self) -> bool:
+        """Whether its only fault is one that plain Spark has too, see :func:`adds_again`."""
+        others = replace(self, is_wrong=False)
+        return self.is_twice and adds_again(self.case) and others.is_good
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,13 @@ class Shared:
             else:
                 self.airflow.kill(f"airflow-{victim}", how)
                 self.airflow.start(f"airflow-{victim}")
+        if victim == "api-server":  # the rounds ask it for what follows
+            wait_for(self._answers)
+
+    def _answers(self) -> bool | None:
+        with suppress(URLError, OSError):
+            return bool(self.airflow.ask("/api/v2/version"))
+        return None
 
     def start_triggerer(self) -> bool:
         """Starts the triggerer if it has ended by itself; whether it had."""
@@ -106,12 +122,15 @@ class Round:
         task, case, result = self.task, self.case, Result(self.case)
         process = self._reach(result, chance)
         old = set(task.running()) if case.victim == "user" else set()
-        self._end_victim(process)
+        try:
+            self._end_victim(process)
+        except psutil.NoSuchProcess:
+            result.late = True
         if case.victim == "user":
             self._watch_orphans(result, old)
         self._wait(result, whole)
         if not task.until(lambda: not task.running(), _ORPHAN):
-            result.orphans += task.running()
+            result.orphans = list({*result.orphans, *task.running()})
         found = self.state()
         result.wrote = len(task.wrote)
         twice = _with_another(before, whole) if case.verb == "INTO" else whole
@@ -122,7 +141,7 @@ class Round:
                 allowed = (*allowed, _without_partition(before))
         elif case.victim == "user":  # who asks to run it again
             allowed = (whole, twice)
-        result.differs = None if found in allowed else found
+        result.table, result.is_wrong = found, found not in allowed
         result.is_twice = found == twice != whole
         result.log = "\n".join(task.log(number) for number in range(1, 9))
         return result
@@ -181,7 +200,7 @@ class Round:
             last = time.monotonic() if left else last
             return False
 
-        self.task.until(look, _ORPHAN)
+        self.task.until(look, _ORPHAN, self.task.pause)
         result.seconds_to_stop, result.orphans = last - began, left
 
     def _end_victim(self, process: psutil.Process | None) -> None:
@@ -212,7 +231,10 @@ class Round:
             assert task.until(has_ended, _END), task.log()
             result.is_done = task.run_state() == "success"
             stays = self.case.victim == "user" and self.case.signal == "FAILED"
-            if result.is_done or stays or result.clears == _CLEARS or self.state() == whole:
+            if result.is_done or stays or result.clears == _CLEARS:
+                return
+            task.until(lambda: not task.running(), _PHASE)  # the user has to make sure of it
+            if self.state() == whole:
                 return
             result.clears += 1
             task.clear_by_user()
@@ -243,9 +265,11 @@ def _with_another(before: State, whole: State) -> State:
 
 
 def line_of(result: Result) -> str:
-    """A result as a line of JSON, without its log and all that is as usual."""
+    """A result as a line of JSON, without its log, and without what is as in most results."""
     found = {**asdict(result), **asdict(result.case)}
-    usual = asdict(Result(result.case)) | {"log": found.pop("log"), "case": found.pop("case")}
+    for name in ("case", "log", "table") if not result.is_wrong else ("case", "log"):
+        del found[name]
+    usual = asdict(Result(result.case))
     return json.dumps({name: value for name, value in found.items() if usual.get(name) != value})
 
 
@@ -262,8 +286,8 @@ def table_of(results: Iterable[Result]) -> list[str]:
         found.setdefault(result.case, []).append(result)
     head = (
         f"{'task':8} {'verb':10} {'victim':15} {'signal':8} {'phase':10} {'rounds':>6} {'late':>5} "
-        f"{'wrote':>9} {'differ':>6} {'slots':>5} {'orphans':>7} {'cleared':>7} {'restarts':>8} "
-        f"{'to stop':>8}"
+        f"{'wrote':>9} {'wrong':>6} {'slots':>5} {'orphans':>7} {'failed':>6} {'cleared':>7} "
+        f"{'restarts':>8} {'errors':>6} {'to stop':>8}"
     )
     lines = [head]
     for case, rounds in found.items():
@@ -273,11 +297,13 @@ def table_of(results: Iterable[Result]) -> list[str]:
             f"{case.kind:8} {case.verb:10} {case.victim:15} {case.signal:8} {case.phase:10} "
             f"{len(rounds):6} {sum(each.late for each in rounds):5} "
             f"{'-'.join(map(str, wrote)):>9} "
-            f"{sum(each.differs is not None for each in rounds):6} "
+            f"{sum(each.is_wrong for each in rounds):6} "
             f"{max(each.slots for each in rounds):5} "
             f"{sum(len(each.orphans) for each in rounds):7} "
+            f"{sum(not each.is_done for each in rounds):6} "
             f"{sum(each.clears for each in rounds):7} "
             f"{sum(each.restarts for each in rounds):8} "
+            f"{sum(bool(each.error) for each in rounds):6} "
             f"{f'{slowest:.1f} s' if slowest else '-':>8}"
         )
     return lines

@@ -117,14 +117,17 @@ def test_a_driver_that_has_not_begun_when_a_retry_submits_never_begins(
 
 
 @follows
-def test_a_driver_that_has_begun_is_followed_by_its_own_word(jobs, dies, monkeypatch, tmp_path):
+@pytest.mark.parametrize("id_", [ID, "driver-20261129052333-0000"])
+def test_a_driver_that_has_begun_is_followed_by_its_own_word(
+    jobs, dies, monkeypatch, tmp_path, id_
+):
     store = Store()
     with rest_servers("RUNNING") as servers:
         connect(monkeypatch, servers)
         dies(operator(tmp_path), context(store=store))
-        claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
+        claims.begin(UPath(jobs[0].path), jobs[0].token, id_)
         wait = deferred(operator(tmp_path), context(store=store, try_number=2))
-        assert wait.trigger.application_id == ID
+        assert wait.trigger.application_id == id_
         assert wait.kwargs["submitted"]["token"] == jobs[0].token
     assert len(jobs) == 1
 

@@ -34,7 +34,6 @@ _PARTS = {
     "airflow-triggerer": "triggerer",
     "airflow-scheduler": "scheduler",
 }
-# A session that lives for seconds gains nothing from Java's best compiler.
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def airflow(
     """The set until the block ends, with the example tables and what the ``dags`` folders hold.
 
     Its one user has to log in, where the containers' is an administrator already. ``own`` are
-    further variables. Raises :class:`~tests.services.processes.ServiceError`.
+    more variables, which win. Raises :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
     for each in dags:

@@ -24,7 +24,8 @@ _NAME = "hive_opt_application"
 _SECONDS_TO_END = 60.0
 # Spark's workers come back to a restarted master within 90 s, and it stops drivers it doesn't know.
 _SECONDS_UNKNOWN = 120.0
-_YARN_ID = "application_"
+# How the IDs begin by which YARN and a standalone cluster are asked.
+_IDS = ("application_", "driver-")
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class EarlierApplication:
         begun = claims.begun(ObjectStoragePath(self.path), self.token)
         if begun is None or self.application.has_ended():
             return ""
-        if begun.application_id.startswith(_YARN_ID):
+        if begun.application_id.startswith(_IDS):
             return begun.application_id
         raise AirflowFailException(
             "the attempt before this one was killed while it submitted its application "
-            f"({begun.application_id}), which may still run: make sure that it has ended, then "
-            "clear this task"
+            f"({begun.application_id}), which may still run: make sure that it has ended. If it "
+            "has written its rows, mark this task as successful, else clear it"
         )
 
     def end(self, id_: str, log: Any) -> None:

@@ -58,6 +58,7 @@ from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
+from airflow_hive_opt.spark.application.driver_id import id_on_cluster
 from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import written_required
@@ -258,7 +259,7 @@ class Run:
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         locations = {target.location for target in targets}
         lists = longest_list(descriptor.row_filters)
-        claims.begin(self._path, job.token, self._application_id)
+        claims.begin(self._path, job.token, id_on_cluster(self._session, self._application_id))
 
         def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
             """The report of a run of ``text``."""

@@ -24,14 +24,14 @@ PARAMS = {"sql": Param(type="string")}
 
 # Tasks that run at once have pools of their own, clusters of their own, and users of the Spark
 # Connect server by which its jobs are told apart.
-for place in range(int(os.environ.get("AT_ONCE") or 1)):
-    with DAG(f"killed_cluster_{place}", schedule=None, params=PARAMS):
+for number in range(int(os.environ.get("AT_ONCE") or 1)):
+    with DAG(f"killed_cluster_{number}", schedule=None, params=PARAMS):
         MapJoinPruneOperator(
             task_id="write",
             sql="{{ params.sql }}",
-            conn_id=f"spark_drivers_{place}",
+            conn_id=f"spark_drivers_{number}",
             metastore_conn_id="metastore_default",
-            pool=f"user{place}",
+            pool=f"user{number}",
             conf=ON_CLUSTER,
             driver_memory="512m",
             executor_memory="512m",
@@ -39,12 +39,12 @@ for place in range(int(os.environ.get("AT_ONCE") or 1)):
             **RETRIES,
         )
     for name, deferrable in (("killed_connect", False), ("killed_deferred", True)):
-        with DAG(f"{name}_{place}", schedule=None, params=PARAMS):
+        with DAG(f"{name}_{number}", schedule=None, params=PARAMS):
             MapJoinPruneOperator(
                 task_id="write",
                 sql="{{ params.sql }}",
-                conn_id=f"spark_connect_server_{place}",
-                pool=f"user{place}",
+                conn_id=f"spark_connect_server_{number}",
+                pool=f"user{number}",
                 conf=ONE_TASK,
                 deferrable=deferrable,
                 **RETRIES,

@@ -1,0 +1,68 @@
+from collections import Counter
+
+import pytest
+
+from tests.kills.matrix import Case, at_once, rounds, tasks_at_once
+from tests.kills.rounds import Result, line_of, read_line, table_of
+
+ALL = {"PHASES": "all", "VERBS": "all"}
+
+
+def test_every_case_has_its_rounds():
+    found = Counter(case for case, _ in rounds({**ALL, "ROUNDS": "2"}))
+    assert set(found.values()) == {2}
+    assert len(found) == 328
+    assert {case.kind for case in found} == {"cluster", "connect", "deferred"}
+    together = [case for group in at_once({**ALL, "ROUNDS": "2"}) for case, _ in group]
+    assert Counter(together) == found
+
+
+def test_a_common_victim_ends_for_rounds_of_one_phase():
+    groups = list(at_once({**ALL, "ROUNDS": "3", "AT_ONCE": "5"}))
+    assert max(map(len, groups)) == 5
+    for group in groups:
+        cases = [case for case, _ in group]
+        if any(case.victim == "triggerer" or case.signal == "CLEARED" for case in cases):
+            phases = {(case.kind, case.victim, case.signal, case.phase) for case in cases}
+            assert len(phases) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"VICTIMS": "driver user", "KINDS": "connect"}, {"user"}),
+        ({"VICTIMS": "driver", "KINDS": "cluster"}, {"driver"}),
+    ],
+)
+def test_words_choose_the_rounds(variables, expected):
+    assert {case.victim for case, _ in rounds(variables)} == expected
+
+
+def test_a_word_of_no_case_is_an_error():
+    with pytest.raises(ValueError, match="VICTIMS: there is no drivers"):
+        list(rounds({"VICTIMS": "drivers"}))
+    with pytest.raises(ValueError, match="AT_ONCE: 0 tasks"):
+        tasks_at_once({"AT_ONCE": "0"})
+
+
+def test_a_line_keeps_what_the_table_of_results_counts():
+    case = Case("cluster", "INTO", "driver", "KILL", "commits")
+    results = [
+        Result(case, is_done=True, wrote=1),
+        Result(case, wrote=2, table={"x/1": (1,)}, is_wrong=True, is_twice=True, log="a\nb"),
+        Result(case, late=True, slots=1, orphans=["job 1"], clears=1, seconds_to_stop=2.5),
+        Result(case, error="AssertionError()"),
+    ]
+    lines = [line_of(result) for result in results]
+    assert table_of(map(read_line, lines)) == table_of(results)
+    assert [read_line(line).is_good for line in lines] == [True, False, False, False]
+    assert not any("\n" in line for line in lines)
+
+
+def test_only_what_plain_spark_does_too_is_no_fault():
+    case = Case("cluster", "INTO", "driver", "KILL", "commits")
+    assert Result(case, is_wrong=True, is_twice=True).is_as_plain_spark
+    assert not Result(case, is_wrong=True).is_as_plain_spark
+    assert not Result(case, is_wrong=True, is_twice=True, slots=1).is_as_plain_spark
+    other = Case("cluster", "INTO", "worker", "KILL", "submitted")
+    assert not Result(other, is_wrong=True, is_twice=True).is_as_plain_spark
