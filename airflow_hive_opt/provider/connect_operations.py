@@ -167,7 +167,6 @@ class ConnectOperations:
         """
         from airflow_hive_opt.documents.remote_operation import RemoteOperation
 
-        began = time.time()
         self.raise_if_stopped()
         other = self._record.read()
         if other is not None and other.id.session != found.session:
@@ -175,12 +174,15 @@ class ConnectOperations:
                 f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
                 "does not begin"
             )
-        who = (self._attempt, began, self._work, self._cause)
+        who = (self._attempt, time.time(), self._work, self._cause)
         text = outcome.statement and masked(outcome.statement)  # Airflow's pages show the record
         record = RemoteOperation(self._server, found, *who, replace(outcome, statement=text))
         self._record.write(record)
         self._own = record
-        self.raise_if_stopped()  # its handler may have run meanwhile
+        if self._is_stopped:  # by the handler of SIGTERM, meanwhile: the server gets no request
+            self._own = None
+            self._record.forget(record)
+        self.raise_if_stopped()
         if self._defers and SOURCE_CHANGED in (outcome.statement or ""):
             log.info(NOT_DEFERRED, "the statement may have to run again without its keys")
             return None

@@ -201,14 +201,19 @@ def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
     assert record_of(folder) is None
 
 
-def test_a_stop_between_record_and_statement_begins_nothing(folder):
-    with answering(NEVER_THERE) as server:
+@pytest.mark.parametrize("answer", [NEVER_THERE, GONE], ids=["operation", "session"])
+def test_a_stop_between_record_and_statement_begins_nothing(folder, answer):
+    """The stop has ended the session too, and a server would not know how its statement ended."""
+    with answering(answer) as server:
         stopped = of_try(folder, server.url, 1)
         store = stopped._record._store
         write = store.set
         store.set = lambda *given: (write(*given), stopped.mark_stopped())
         with pytest.raises(AirflowException, match="was stopped"):
             stopped.settled(lambda: stopped.begins(ID, DONE))
+        assert not stopped.may_run()
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert server.calls == []
     assert record_of(folder) is None
 
 
