@@ -124,7 +124,8 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, serv
     from tests.services.airflow import airflow, wait_for
 
     at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
-    own = {**SETTINGS, "AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}  # for the DAGs
+    for_dags = {"AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}
+    own = {**SETTINGS, **for_dags}
     for number in range(AT_ONCE):
         user = json.dumps({**at, "login": user_of(number)})
         own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{number}"] = user

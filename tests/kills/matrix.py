@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from random import Random
 
@@ -51,9 +51,6 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 ``deferred`` is a deferred task over Spark Connect. ``task`` is the task's process alone, and
 ``worker`` is that with the one that supervises it.
 """
-
-
-FIELDS = ("kind", "victim", "signal", "verb", "phase")
 
 
 @dataclass(frozen=True)
@@ -124,20 +121,20 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
             BY_USER if victim == "user" else SIGNALS, phases, ("OVERWRITE", "INTO")
         )
     ]
-    known = {name: {getattr(case, name) for case in every} for name in FIELDS}
-    fields = ["kind", "victim", "signal"]
-    for name in FIELDS:
+    known = {each.name: {getattr(case, each.name) for case in every} for each in fields(Case)}
+    drawn_for = ["kind", "victim", "signal"]
+    for name, words in known.items():
         wanted = variables.get(f"{name.upper()}S", "").split()
-        if wanted and name not in fields:
-            fields.append(name)
+        if wanted and name not in drawn_for:
+            drawn_for.append(name)
         if wanted in ([], ["all"]):
             continue
-        if unknown := set(wanted) - known[name]:
+        if unknown := set(wanted) - words:
             raise ValueError(f"{name.upper()}S: there is no {' '.join(sorted(unknown))}")
         every = [case for case in every if getattr(case, name) in wanted]
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in every:
-        groups.setdefault(tuple(getattr(case, name) for name in fields), []).append(case)
+        groups.setdefault(tuple(getattr(case, name) for name in drawn_for), []).append(case)
     for number in range(1, int(variables.get("ROUNDS") or 1) + 1):
         chance = Random(f"{variables.get('SEED') or 1} {number}")
         for group in groups.values():

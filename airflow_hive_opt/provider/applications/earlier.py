@@ -24,8 +24,8 @@ _NAME = "hive_opt_application"
 _SECONDS_TO_END = 60.0
 # Spark's workers come back to a restarted master within 90 s, and it stops drivers it doesn't know.
 _SECONDS_UNKNOWN = 120.0
-# How the IDs begin by which YARN and a standalone cluster are asked.
-_IDS = ("application_", "driver-")
+# Of the IDs that YARN and a standalone cluster know.
+_PREFIXES = ("application_", "driver-")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class EarlierApplication:
         begun = claims.begun(ObjectStoragePath(self.path), self.token)
         if begun is None or self.application.has_ended():
             return ""
-        if begun.application_id.startswith(_IDS):
+        if begun.application_id.startswith(_PREFIXES):
             return begun.application_id
         raise AirflowFailException(
             "the attempt before this one was killed while it submitted its application "

@@ -3,7 +3,7 @@
 - ``planning`` makes the statement that is pruned. ``required_partitions`` finds what a sensor waits
   for.
 - ``handed_over`` checks a list that was made elsewhere.
-- ``driver_id`` is by what a cluster knows the driver.
+- ``driver_id`` finds the ID by which a cluster knows the driver.
 - ``begun`` tells of a statement that is about to write on a Spark Connect server.
 - ``written_since`` says whether an interrupted statement may have written.
 - ``completion`` makes report and outcome once the statement has run.

@@ -16,8 +16,8 @@ _ON_STANDALONE = re.compile(r"driver-\d{14}-\d{4,}")
 def id_on_cluster(session: SparkSession, application_id: Optional[str]) -> Optional[str]:
     """The driver's ID in cluster mode on a standalone cluster, else ``application_id``.
 
-    No setting has it. But a worker starts a driver in a folder that has the driver's ID as its name
-    (``DriverRunner`` of Spark).
+    No setting has it. But a worker starts a driver in a folder whose name is the driver's ID
+    (Spark's ``DriverRunner``).
     """
     try:
         name = Path.cwd().name
