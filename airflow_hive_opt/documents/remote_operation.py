@@ -26,11 +26,36 @@ class OperationId:
 
 
 @dataclass(frozen=True)
+class ServerProcess:
+    """A process of a server, as its settings describe it.
+
+    ``application`` is the ID of its Spark application. ``place`` is the host and the port at which
+    it listens; it is empty if they may be those of several servers.
+    """
+
+    application: str = ""
+    place: str = ""
+
+    def is_replaced_by(self, other: ServerProcess) -> bool:
+        """Whether the server was started again, so that ``other`` has this one's place.
+
+        >>> old = ServerProcess("local-1", "10.0.0.5:15002")
+        >>> old.is_replaced_by(ServerProcess("local-2", "10.0.0.5:15002"))
+        True
+        >>> old.is_replaced_by(ServerProcess("local-2", "10.0.0.6:15002"))  # it may still run
+        False
+        """
+        if not (self.application and other.application and self.place):
+            return False
+        return self.place == other.place and self.application != other.application
+
+
+@dataclass(frozen=True)
 class RemoteOperation:
     """An operation that has begun on a server, or is about to.
 
-    - ``server`` is the server's host and port, and ``attempt`` the number of the try that has begun
-      the operation.
+    - ``server`` is the server's host and port in the connection, ``process`` the process that was
+      there, and ``attempt`` the number of the try that has begun the operation.
     - ``began`` is when, in seconds since 1970, by this attempt's clock.
     - ``work`` is the digest of the attempt's job, and ``cause`` what a retry has in common with the
       attempt before it, but a task that somebody has cleared has not. Records of all versions have
@@ -46,6 +71,7 @@ class RemoteOperation:
     work: str
     cause: str
     outcome: Outcome
+    process: ServerProcess
     has_succeeded: bool = False
     may_have_written: bool = False
 
@@ -55,4 +81,4 @@ class RemoteOperation:
         return self.has_succeeded or self.may_have_written
 
 
-REMOTE_OPERATION = Format("remote operation", 4, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 5, RemoteOperation)

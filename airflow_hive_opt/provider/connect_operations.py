@@ -17,21 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
-from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
+from airflow_hive_opt.provider.airflow_compat import AirflowException
 from airflow_hive_opt.provider.earlier_statement import (
     check_other_server,
     check_unclear,
     check_unknown,
     check_unreadable,
+    ending_after_restart,
     failed_outcome,
     interrupt,
+    no_record,
     warn_of_other_work,
 )
-from airflow_hive_opt.provider.operation_record import (
-    OperationRecord,
-    UnreadableRecord,
-    cause_of,
-)
+from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord, cause_of
 from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
@@ -40,7 +38,11 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.job import Job, Outcome
-    from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
+    from airflow_hive_opt.documents.remote_operation import (
+        OperationId,
+        RemoteOperation,
+        ServerProcess,
+    )
     from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.spark.session.operation_protocol import Ending
@@ -132,12 +134,7 @@ class ConnectOperations:
 
         found = self._record.read()
         if found is None or found.id != waited_for:
-            message = (
-                "there is no record any more of the statement that this task has waited for on the "
-                f"Spark Connect server {self._server}: it may have written. Look at the table, "
-                "then clear the task to run the statement again"
-            )
-            raise without_stack(AirflowFailException(message))
+            raise no_record(self._server)
         how = event["how"]
         if found.server != self._server and not (how == "succeeded" or found.has_ended):
             check_other_server(found, self._server, self._cause)
@@ -158,8 +155,8 @@ class ConnectOperations:
             return None
         return failed_outcome(found.outcome, failure, event)
 
-    def begins(self, found: OperationId, outcome: Outcome) -> float | None:
-        """Stores an operation before it begins; ``outcome`` is that of a success.
+    def begins(self, process: ServerProcess, found: OperationId, outcome: Outcome) -> float | None:
+        """Stores an operation before it begins in ``process``; ``outcome`` is that of a success.
 
         Returns after how many seconds this process leaves it to the triggerer; ``None``: it waits
         itself. Raises ``DescriptorError``, also if another attempt has begun an operation
@@ -176,7 +173,8 @@ class ConnectOperations:
             )
         who = (self._attempt, time.time(), self._work, self._cause)
         text = outcome.statement and masked(outcome.statement)  # Airflow's pages show the record
-        record = RemoteOperation(self._server, found, *who, replace(outcome, statement=text))
+        done = replace(outcome, statement=text)
+        record = RemoteOperation(self._server, found, *who, done, process)
         self._record.write(record)
         self._own = record
         if self._is_stopped:  # by the handler of SIGTERM, meanwhile: the server gets no request
@@ -298,8 +296,10 @@ class ConnectOperations:
                 self._waits_for = found.id
                 if self._is_stopped or not follow:
                     left.interrupt()
-                ending = left.ending()
+                ending: str = left.ending()
             self._waits_for = None
+            if ending == "unknown":
+                ending = ending_after_restart(found, self._url)
             told = "it may have written" if ending == "unclear" else ending
             log.info("the statement that try %d has begun has ended: %s", found.attempt, told)
             return ending, left.failure

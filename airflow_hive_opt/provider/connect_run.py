@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,13 @@ from airflow_hive_opt.documents.job import Job, Outcome
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
 from airflow_hive_opt.provider.connect_operations import ConnectOperations
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.connect import from_handler, release, remote_session
+from airflow_hive_opt.spark.session.connect import (
+    from_handler,
+    release,
+    remote_session,
+    server_of,
+)
+from airflow_hive_opt.spark.session.server_process import process_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,8 +60,9 @@ class ConnectRun:
             self._session = session
             try:
                 operations.raise_if_stopped()
+                begins = partial(operations.begins, process_of(session, server_of(self._url)))
                 return operations.settled(
-                    lambda: run_job(session, known, ObjectStoragePath, operations.begins)
+                    lambda: run_job(session, known, ObjectStoragePath, begins)
                 )
             finally:
                 self._session = None

@@ -34,6 +34,16 @@ def interrupt(url: str, found: OperationId, seconds: float) -> None:
         log.warning("the statement of an earlier attempt can't be stopped: %s", error)
 
 
+def no_record(server: str) -> AirflowFailException:
+    """The error of a task that has waited for a statement whose record is gone."""
+    message = (
+        "there is no record any more of the statement that this task has waited for on the Spark "
+        f"Connect server {server}: it may have written. Look at the table, then clear the task to "
+        "run the statement again"
+    )
+    return without_stack(AirflowFailException(message))
+
+
 def check_unknown(found: RemoteOperation, cause: str) -> None:
     """The server does not know how it has ended; raises ``AirflowFailException`` for a retry."""
     message = (
@@ -44,6 +54,34 @@ def check_unknown(found: RemoteOperation, cause: str) -> None:
         why = "Look at the table, then clear the task to run the statement again"
         raise without_stack(AirflowFailException(f"{message}. {why}"))
     log.warning("%s. If it adds rows, look for rows that are there twice", message)
+
+
+def ending_after_restart(found: RemoteOperation, url: str) -> str:
+    """How an operation has ended that the server at ``url`` does not know.
+
+    It is ``unclear`` if the process that has begun it has ended since, else ``unknown``. Raises
+    ``AirflowException`` if the server fails.
+    """
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.spark.session.connect import remote_session
+    from airflow_hive_opt.spark.session.server_process import has_ended
+
+    if not found.process.place:
+        return "unknown"
+    with remote_session(url, {}) as session:
+        try:
+            if not has_ended(found.process, session, found.server):
+                return "unknown"
+        except PySparkException as error:
+            message = (
+                f"the server {found.server} does not know the statement that try {found.attempt} "
+                f"of this task has begun, and nothing shows that it has ended: {in_words(error)}"
+            )
+            raise without_stack(AirflowException(message)) from None
+    log.info("the server was started again since, so that statement runs no more")
+    return "unclear"
 
 
 def check_unclear(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:

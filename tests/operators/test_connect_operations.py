@@ -22,14 +22,14 @@ if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
 from airflow_hive_opt.documents.job import Job, Outcome, Status
-from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId
+from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId, ServerProcess
 from airflow_hive_opt.provider.airflow_compat import mask_secret
 from airflow_hive_opt.provider.connect_deferral import connected
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
 from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.application import written_since
-from airflow_hive_opt.spark.session import connect, connect_operation
+from airflow_hive_opt.spark.session import connect, connect_operation, server_process
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
 from airflow_hive_opt.spark.session.left_running import LeftRunning
 from tests.operators.connect_attempt import Store, context, record_of
@@ -51,6 +51,7 @@ ID = OperationId(
     "ffeeddcc-bbaa-9988-7766-554433221100",
     "01234567-89ab-cdef-0123-456789abcdef",
 )
+PROCESS = ServerProcess("local-1")  # it does not tell its place
 JOB = Job("INSERT INTO r SELECT :day", parameters={"day": date(2026, 1, 31)})
 DONE = Outcome(Status.DONE, "done")
 SUCCEEDED, ENDED, LATE, LOST = ({"how": how} for how in ("succeeded", "ended", "late", "lost"))
@@ -73,11 +74,11 @@ def of_try(folder, url, number, defers=False, **fields):
     return ConnectOperations(found, folder / f"{number}.json", url, defers)
 
 
-def left_by_first(folder, url, job=JOB, conf=None):
+def left_by_first(folder, url, job=JOB, conf=None, process=PROCESS):
     """The first attempt begins the statement, and its worker dies."""
     first = of_try(folder, url, 1)
     assert first.outcome_of_earlier(job, conf or {}) is None
-    first.begins(ID, DONE)
+    first.begins(process, ID, DONE)
     return first
 
 
@@ -197,7 +198,7 @@ def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
             second.outcome_of_earlier(JOB, {})
         assert server.calls == ["reattach", "interrupt"]
         with pytest.raises(AirflowException, match="was stopped"):
-            second.begins(ID, DONE)
+            second.begins(PROCESS, ID, DONE)
     assert record_of(folder) is None
 
 
@@ -210,7 +211,7 @@ def test_a_stop_between_record_and_statement_begins_nothing(folder, answer):
         write = store.set
         store.set = lambda *given: (write(*given), stopped.mark_stopped())
         with pytest.raises(AirflowException, match="was stopped"):
-            stopped.settled(lambda: stopped.begins(ID, DONE))
+            stopped.settled(lambda: stopped.begins(PROCESS, ID, DONE))
         assert not stopped.may_run()
         assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
         assert server.calls == []
@@ -323,10 +324,10 @@ def test_a_merge_that_may_run_again_waits_in_its_worker(folder, caplog):
     caplog.set_level(logging.INFO)
     with answering(succeeds) as server:
         first = of_try(folder, server.url, 1, defers=True)
-        assert first.begins(ID, DONE) == SECONDS_IN_WORKER
+        assert first.begins(PROCESS, ID, DONE) == SECONDS_IN_WORKER
         checked = replace(DONE, statement=f"MERGE INTO t ... raise_error('{SOURCE_CHANGED}')")
-        assert first.begins(ID, checked) is None
-        assert of_try(folder, server.url, 1).begins(ID, DONE) is None
+        assert first.begins(PROCESS, ID, checked) is None
+        assert of_try(folder, server.url, 1).begins(PROCESS, ID, DONE) is None
     assert "may have to run again without its keys" in caplog.text
 
 
@@ -628,11 +629,74 @@ def test_a_worker_follows_behind_a_proxy_that_cuts_each_stream(monkeypatch, cut)
         assert left.ending() is Ending.SUCCEEDED
 
 
+AT_A_PLACE = ServerProcess("local-1", "10.0.0.5:15002")
+
+
+def is_started_again(monkeypatch, answer, why=None):
+    """Whether the server was is told by ``answer``; the table tells ``why``."""
+    tells(monkeypatch, why)
+    monkeypatch.setattr(server_process, "has_ended", answer)
+
+
+def test_a_statement_of_a_server_that_was_started_again_runs_again(folder, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    is_started_again(monkeypatch, lambda before, *_: before == AT_A_PLACE)
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_A_PLACE)
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+    assert "the server was started again since" in caplog.text
+
+
+def test_a_statement_that_wrote_before_its_server_ended_is_not_repeated(folder, monkeypatch):
+    is_started_again(monkeypatch, lambda *_: True, "r has been written to")
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_A_PLACE)
+        for number in (2, 3):
+            with pytest.raises(AirflowFailException, match="r has been written to"):
+                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+    assert recorded(folder).may_have_written
+
+
+def test_another_server_does_not_know_whether_a_statement_has_ended(folder, monkeypatch):
+    is_started_again(monkeypatch, lambda *_: False)
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_A_PLACE)
+        with pytest.raises(AirflowFailException, match="may even still run"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+    assert not recorded(folder).has_ended
+
+
+def test_a_server_that_fails_does_not_say_whether_it_was_started_again(folder, monkeypatch):
+    def fails(*_):
+        raise PySparkException("[NO_ANSWER] gone")
+
+    is_started_again(monkeypatch, fails)
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_A_PLACE)
+        with pytest.raises(AirflowException, match="nothing shows that it has ended: .*NO_ANSWER"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+    assert not recorded(folder).has_ended
+
+
+def test_a_deferred_statement_whose_server_was_started_again_is_left_to_the_retry(
+    folder, monkeypatch
+):
+    is_started_again(monkeypatch, lambda *_: True)
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_A_PLACE)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
+        assert found.status is Status.FAILED
+        assert recorded(folder).may_have_written
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+
+
 def test_secrets_are_masked_in_the_record(folder):
     mask_secret("hunter22-secret")
     with answering(succeeds) as server:
         first = of_try(folder, server.url, 1)
-        first.begins(ID, replace(DONE, statement="INSERT INTO r SELECT 'hunter22-secret'"))
+        first.begins(PROCESS, ID, replace(DONE, statement="INSERT INTO r SELECT 'hunter22-secret'"))
     assert "hunter22-secret" not in record_of(folder).decode()
     assert "INSERT INTO r SELECT '***'" in record_of(folder).decode()
 
@@ -645,7 +709,7 @@ def with_version(folder, number):
     Store(folder).set("spark_connect_operation", json.dumps(document))
 
 
-@pytest.mark.parametrize("version", [3, 5])
+@pytest.mark.parametrize("version", [4, 6])
 def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)
@@ -658,7 +722,7 @@ def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
         cleared = of_try(folder, server.url, 4, max_tries=5)
         assert cleared.outcome_of_earlier(JOB, {}) is None
         assert "look for rows that are there twice" in caplog.text
-        cleared.begins(ID, DONE)
+        cleared.begins(PROCESS, ID, DONE)
         assert server.calls == []
 
 

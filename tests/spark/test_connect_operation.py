@@ -16,8 +16,10 @@ if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
 from airflow_hive_opt.documents.remote_operation import OperationId
-from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.spark.session import server_process
+from airflow_hive_opt.spark.session.connect import remote_session, server_of
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
+from airflow_hive_opt.spark.session.server_process import has_ended, process_of
 from tests.services.processes import HOST, free_port
 from tests.services.spark_connect import spark_connect
 from tests.spark.connect_writer import begun
@@ -153,10 +155,15 @@ def test_a_server_that_does_not_answer_does_not_say_that_a_statement_has_ended(m
 
 
 @pytest.mark.slow
-def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began(tmp_path):
+def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began(
+    tmp_path, monkeypatch
+):
     """Whoever asks it for the session gets one: an interrupt, or the client that has begun."""
+    monkeypatch.setattr(server_process, "_TO_STOP", 1.0)
     with spark_connect(tmp_path) as server:
         with remote_session(server.url, {}) as session:
+            before = process_of(session, server_of(server.url))
+            assert not has_ended(before, session, server_of(server.url))
             session.sql("CREATE DATABASE left")
             session.sql("CREATE TABLE left.rows (id BIGINT, waited STRING) USING parquet")
         with begun(server.url, SLOW.format(wait=30_000)) as (_, found):
@@ -165,6 +172,8 @@ def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began
             with left_operation(server.url, found) as left:
                 left.interrupt()
                 assert left.ending() is Ending.UNKNOWN
+            with remote_session(server.url, {}) as session:
+                assert has_ended(before, session, server_of(server.url))
 
 
 @pytest.mark.slow

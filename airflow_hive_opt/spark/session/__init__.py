@@ -10,7 +10,7 @@
   ``connect_frames`` reads its data frames. ``kept_operation`` begins a statement there that another
   process can find, and may leave it (``left_running``). ``connect_operation`` finds it, and
   ``connect_following`` follows it in an event loop; both make their requests by
-  ``operation_protocol``.
+  ``operation_protocol``. ``server_process`` tells whether the server was started again since.
 - Settings: ``session_conf`` sets them for a block, ``dialect`` finds those that change how a
   statement is read, ``partition_lookup`` says how Spark finds partitions, ``glue`` whether the
   metastore is AWS Glue.
