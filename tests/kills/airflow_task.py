@@ -17,7 +17,7 @@ import psutil
 
 from airflow_hive_opt.provider.attempts import safe_part
 from tests.kills.make_tables import statement
-from tests.services.airflow import Airflow
+from tests.services.airflow import Airflow, triggerer_of
 from tests.services.postgres import Postgres
 
 TASK = "write"
@@ -27,9 +27,9 @@ _INSTANCE = "SELECT state, pid FROM task_instance WHERE dag_id = %s AND run_id =
 _JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
 
 
-def user_of(number: int) -> str:
-    """The Spark Connect server's user of one of the tasks that run at once, and its pool."""
-    return f"user{number}"
+def name_of(number: int) -> str:
+    """The pool of one of the tasks that run at once, and its queue, which has a triggerer."""
+    return f"task{number}"
 
 
 class AirflowTask:
@@ -50,7 +50,7 @@ class AirflowTask:
         self, airflow: Airflow, database: Postgres, folder: Path, verb: str, number: int
     ) -> None:
         self.airflow, self.folder = airflow, folder
-        self.dag_id, self.user = f"{self.dags}_{number}", user_of(number)
+        self.dag_id, self.pool = f"{self.dags}_{number}", name_of(number)
         self._database = database.connect("airflow")
         self._partition = folder / "a=x" / "b=1"
         self._before = self._jobs()
@@ -81,6 +81,15 @@ class AirflowTask:
     def _look(self, query: str) -> Any:
         """The first row that a query finds for the run, or ``None``."""
         return self._database.execute(query, [self.dag_id, self.id]).fetchone()
+
+    def end_triggerer(self, how: Signals) -> None:
+        """Ends its triggerer, and starts it again as a supervisor does."""
+        self.airflow.kill(triggerer_of(self.pool), how)
+        self.airflow.start(triggerer_of(self.pool))
+
+    def start_triggerer(self) -> bool:
+        """Starts its triggerer if that has ended by itself; whether it had."""
+        return self.airflow.start_if_ended(triggerer_of(self.pool))
 
     def close(self) -> None:
         """Closes the connection to Airflow's database."""
@@ -145,7 +154,7 @@ class AirflowTask:
 
     def slots(self) -> int:
         """The slots that the waiting task holds: it is the only task of its pool."""
-        pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.user}")
+        pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.pool}")
         return int(pool["occupied_slots"])
 
     # Where the phases show that all kinds have.

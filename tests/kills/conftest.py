@@ -25,6 +25,7 @@ RESULTS = pytest.StashKey()
 SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
+    "AIRFLOW__TRIGGERER__QUEUES_ENABLED": "True",  # a triggerer for each task that runs at once
     "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
     "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
     "AIRFLOW__API_AUTH__JWT_EXPIRATION_TIME": str(7 * 24 * 3600),
@@ -100,45 +101,52 @@ def clusters(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, metastore_service):
-    """A Spark Connect server on the metastore."""
+def servers(tmp_path_factory, metastore_service):
+    """A Spark Connect server on the metastore for each task that runs at once."""
     from tests.kills.connect_task import Server
     from tests.services.spark_connect import spark_connect
 
-    page = free_port()
-    own = {
-        **metastore_service.spark_conf(),
-        "spark.master": f"local[{2 * AT_ONCE}]",  # the statements sleep
-        "spark.ui.enabled": "true",
-        "spark.ui.port": str(page),
-        "spark.driver.memory": "1g",
-    }
-    with spark_connect(tmp_path_factory.mktemp("connect"), own) as running:
-        yield Server(running, page)
+    def own(page):
+        return {
+            **metastore_service.spark_conf(),
+            "spark.ui.enabled": "true",
+            "spark.ui.port": str(page),
+            "spark.driver.memory": "1g",
+        }
+
+    needed = any(case.kind != "cluster" for case, _ in rounds(os.environ))
+    with ExitStack() as stack:
+        found = []
+        for _ in range(AT_ONCE if needed else 0):
+            page, folder = free_port(), tmp_path_factory.mktemp("connect")
+            running = stack.enter_context(spark_connect(folder, own(page)))
+            found.append(Server(running, page))
+        yield found
 
 
 @pytest.fixture(scope="session")
-def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, server):
+def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, servers):
     """Airflow's services with this suite's DAGs."""
-    from tests.kills.airflow_task import user_of
+    from tests.kills.airflow_task import name_of
     from tests.services.airflow import airflow, wait_for
 
-    at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
     for_dags = {"AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}
     own = {**SETTINGS, **for_dags}
-    for number in range(AT_ONCE):
-        user = json.dumps({**at, "login": user_of(number)})
-        own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{number}"] = user
+    for number, server in enumerate(servers):
+        at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
+        own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{number}"] = json.dumps(at)
     for number, cluster in enumerate(clusters):
         own[f"AIRFLOW_CONN_SPARK_DRIVERS_{number}"] = cluster.cluster_mode
     dags = (Path(__file__).parent / "dags",)
     folder = tmp_path_factory.mktemp("airflow")
     (config := folder / "airflow" / "config").mkdir(parents=True)
     (config / "airflow_local_settings.py").write_text(LOCAL_SETTINGS)
-    with airflow(folder, dags, postgres_server, metastore_service, clusters[0], own) as running:
+    names = [name_of(number) for number in range(AT_ONCE)]
+    services = postgres_server, metastore_service, clusters[0]
+    with airflow(folder, dags, *services, own, names) as running:
         every = "/api/v2/dags?dag_id_pattern=killed&limit=1"
-        for number in range(AT_ONCE):
-            pool = {"name": user_of(number), "slots": 4, "include_deferred": False}
+        for name in names:
+            pool = {"name": name, "slots": 4, "include_deferred": False}
             running.ask("/api/v2/pools", pool)
         wait_for(lambda: running.ask(every)["total_entries"] == 3 * AT_ONCE or None)
         yield running

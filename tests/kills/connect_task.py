@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from tests.kills.airflow_task import AirflowTask
@@ -23,21 +24,22 @@ _RECORD = """
 
 @dataclass(frozen=True)
 class Server:
-    """A Spark Connect server, and the port of its pages."""
+    """A Spark Connect server that no other task uses, and the port of its pages."""
 
     connect: ConnectServer
     page: int
 
-    def jobs(self, user: str) -> list[str]:
-        """The jobs of a user that run; raises ``OSError`` while no server answers."""
+    def jobs(self) -> list[str]:
+        """The jobs that run; raises ``OSError`` while no server answers."""
         at = f"http://{HOST}:{self.page}/api/v1/applications"
         (found,) = _json(at)
         jobs = _json(f"{at}/{found['id']}/jobs?status=running")
-        return [
-            f"job {each['jobId']}"
-            for each in jobs
-            if any(f"_User_{user}_" in tag for tag in each["jobTags"])
-        ]
+        return [f"job {each['jobId']}" for each in jobs]
+
+    def end(self, how: Signals) -> None:
+        """Ends it, and starts it again as a supervisor does."""
+        self.connect.kill(how)
+        self.connect.start()
 
 
 def _json(url: str) -> list[dict[str, Any]]:
@@ -63,7 +65,7 @@ class ConnectTask(AirflowTask):
         verb: str,
         number: int,
     ) -> None:
-        self._server = server
+        self.server = server
         super().__init__(airflow, database, folder, verb, number)
 
     def phases(self) -> dict[str, Callable[[], object]]:
@@ -80,8 +82,8 @@ class ConnectTask(AirflowTask):
         return self._look(_RECORD) is not None
 
     def running(self) -> list[str]:
-        """What of the run still runs on the server, where its user has no other jobs."""
-        return self._server.jobs(self.user)
+        """What of the run still runs on the server."""
+        return self.server.jobs()
 
 
 class DeferredConnectTask(ConnectTask):

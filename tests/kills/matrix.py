@@ -13,8 +13,6 @@ OVER_CONNECT = ("before", "begins", "runs", "commits", "ended")
 DEFERRED = ("before", "begins", "runs", "waits", "commits", "ended")
 
 SIGNALS = ("KILL", "TERM")
-_OF_ALL = ("triggerer", "api-server", "connect-server")
-"""The victims that tasks which run at once have in common."""
 BY_USER = ("FAILED", "CLEARED")
 """What a user does in Airflow: the task is marked as failed, or cleared."""
 
@@ -90,15 +88,14 @@ def tasks_at_once(variables: Mapping[str, str]) -> int:
 def at_once(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
     """The rounds of :func:`rounds`, as many together as AT_ONCE allows.
 
-    Rounds with a common victim are together only if they are of the same case but for the verb.
-    Those in which a task is cleared are too, because Airflow's triggerer may then end.
+    Those with the API server, which all tasks have in common, are together only if they are of the
+    same case but for the verb.
     """
     most = tasks_at_once(variables)
     waiting: dict[object, list[NumberedCase]] = {}
     for case, number in rounds(variables):
         common = (case.kind, case.victim, case.signal, case.phase)
-        is_common = case.victim in _OF_ALL or case.signal == "CLEARED"
-        found = waiting.setdefault(common if is_common else None, [])
+        found = waiting.setdefault(common if case.victim == "api-server" else None, [])
         found.append((case, number))
         if len(found) == most:
             yield tuple(found)

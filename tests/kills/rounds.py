@@ -18,7 +18,7 @@ import psutil
 from tests.faults.tables import State
 from tests.kills.airflow_task import end_process
 from tests.kills.cluster_task import ClusterTask
-from tests.kills.connect_task import ConnectTask, Server
+from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import PARTITION
 from tests.kills.matrix import Case, adds_again
 from tests.services.airflow import Airflow, wait_for
@@ -73,39 +73,28 @@ class Result:
 class Shared:
     """What rounds of tasks that run at once share.
 
-    The first that reaches its phase ends a common victim, and sets ``is_ended``. ``lock`` is for
+    The first that reaches its phase ends the API server, and sets ``is_ended``. ``lock`` is for
     all that may be done by one of them at a time.
     """
 
     airflow: Airflow
-    server: Server
     is_ended: Event = field(default_factory=Event)
     lock: RLock = field(default_factory=RLock)
 
-    def end(self, victim: str, how: Signals) -> None:
-        """Ends the common victim, and starts it again as a supervisor does."""
+    def end_api_server(self, how: Signals) -> None:
+        """Ends the API server, and starts it again as a supervisor does."""
         with self.lock:
             if self.is_ended.is_set():
                 return
             self.is_ended.set()
-            if victim == "connect-server":
-                self.server.connect.kill(how)
-                self.server.connect.start()
-            else:
-                self.airflow.kill(f"airflow-{victim}", how)
-                self.airflow.start(f"airflow-{victim}")
-        if victim == "api-server":  # the rounds ask it for what follows
-            wait_for(self._answers)
+            self.airflow.kill("airflow-api-server", how)
+            self.airflow.start("airflow-api-server")
+        wait_for(self._answers)  # the rounds ask it for what follows
 
     def _answers(self) -> bool | None:
         with suppress(URLError, OSError):
             return bool(self.airflow.ask("/api/v2/version"))
         return None
-
-    def start_triggerer(self) -> bool:
-        """Starts the triggerer if it has ended by itself; whether it had."""
-        with self.lock:
-            return self.airflow.start_if_ended("airflow-triggerer")
 
 
 @dataclass(frozen=True)
@@ -214,8 +203,12 @@ class Round:
             end_process(process, signal, with_supervisor=victim == "worker")
         elif victim == "driver" and isinstance(task, ClusterTask):
             task.end_driver(signal)
+        elif victim == "connect-server" and isinstance(task, ConnectTask):
+            task.server.end(signal)
+        elif victim == "triggerer":
+            task.end_triggerer(signal)
         else:
-            self.shared.end(victim, signal)
+            self.shared.end_api_server(signal)
 
     def _wait(self, result: Result, whole: State) -> None:
         """Waits for the end; clears a failed task as a user who misses its rows in the table."""
@@ -224,7 +217,7 @@ class Round:
 
         def has_ended() -> bool:
             # Airflow's triggerer may end when one of its tasks is cleared.
-            result.restarts += self.shared.start_triggerer()
+            result.restarts += task.start_triggerer()
             return task.run_state() in ends
 
         while True:

@@ -22,7 +22,7 @@ def test_a_common_victim_ends_for_rounds_of_one_phase():
     assert max(map(len, groups)) == 5
     for group in groups:
         cases = [case for case, _ in group]
-        if any(case.victim == "triggerer" or case.signal == "CLEARED" for case in cases):
+        if any(case.victim == "api-server" for case in cases):
             phases = {(case.kind, case.victim, case.signal, case.phase) for case in cases}
             assert len(phases) == 1
 

@@ -28,10 +28,10 @@ SEED = os.environ.get("SEED") or "1"
 
 
 @pytest.mark.parametrize("together", at_once(os.environ), ids=lambda each: str(each[0][0]))
-def test_rounds(airflow, clusters, server, postgres_server, tables, plain, results, together):
+def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, results, together):
     client, folder = tables
     before, whole = plain
-    shared = Shared(airflow, server)
+    shared = Shared(airflow)
 
     def ran(number_of_task, case, number):
         with shared.lock:
@@ -42,7 +42,8 @@ def test_rounds(airflow, clusters, server, postgres_server, tables, plain, resul
             task = ClusterTask(airflow, *of_kind)
         else:
             kind = DeferredConnectTask if case.kind == "deferred" else ConnectTask
-            task = kind(airflow, server, postgres_server, at, case.verb, number_of_task)
+            of_kind = servers[number_of_task], postgres_server, at, case.verb, number_of_task
+            task = kind(airflow, *of_kind)
 
         def state():
             with shared.lock:

@@ -129,6 +129,11 @@ class Airflow:
         return found
 
 
+def triggerer_of(queue: str) -> str:
+    """The service that runs the triggers of one queue."""
+    return f"airflow-triggerer@{queue}"
+
+
 def wait_for(what: Callable[[], T | None], seconds: float = 240) -> T:
     """What ``what`` gives as soon as it is not ``None``."""
     deadline = time.monotonic() + seconds
@@ -146,11 +151,13 @@ def airflow(
     metastore_service: MetastoreService,
     cluster: Standalone,
     own: Mapping[str, str] | None = None,
+    queues: Sequence[str] = (),
 ) -> Iterator[Airflow]:
     """The set until the block ends, with the example tables and what the ``dags`` folders hold.
 
     Its one user has to log in, where the containers' is an administrator already. ``own`` are
-    more variables, which win. Raises :class:`~tests.services.processes.ServiceError`.
+    more variables, which win. Each of the ``queues`` has a triggerer of its own, the service
+    :func:`triggerer_of` it. Raises :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
     for each in dags:
@@ -205,12 +212,14 @@ def airflow(
 
         def start(service: str) -> subprocess.Popen[bytes]:
             log = folder / f"{service}.log"
-            command = compose.command(service, **variables)
+            name, *queue = service.split("@")
+            command = compose.command(name, **variables)
+            command += ["--queues", *queue] if queue else []
             # all are waited for together
             started = server(command, log, lambda: True, stop_with=SIGTERM, env=environment)
             return stack.enter_context(started)
 
-        running = {service: start(service) for service in _PARTS}
+        running = {service: start(service) for service in (*_PARTS, *map(triggerer_of, queues))}
         deadline = time.monotonic() + 240
         while not well(*_PARTS.values()):
             time.sleep(1)

@@ -22,8 +22,8 @@ ON_CLUSTER = {
 RETRIES = {"retries": 3, "retry_delay": timedelta(seconds=1)}
 PARAMS = {"sql": Param(type="string")}
 
-# Tasks that run at once have pools of their own, clusters of their own, and users of the Spark
-# Connect server by which its jobs are told apart.
+# Each of the tasks that run at once has a pool, a queue with a triggerer, a cluster and a Spark
+# Connect server of its own.
 for number in range(int(os.environ.get("AT_ONCE") or 1)):
     with DAG(f"killed_cluster_{number}", schedule=None, params=PARAMS):
         MapJoinPruneOperator(
@@ -31,7 +31,8 @@ for number in range(int(os.environ.get("AT_ONCE") or 1)):
             sql="{{ params.sql }}",
             conn_id=f"spark_drivers_{number}",
             metastore_conn_id="metastore_default",
-            pool=f"user{number}",
+            pool=f"task{number}",
+            queue=f"task{number}",
             conf=ON_CLUSTER,
             driver_memory="512m",
             executor_memory="512m",
@@ -44,7 +45,8 @@ for number in range(int(os.environ.get("AT_ONCE") or 1)):
                 task_id="write",
                 sql="{{ params.sql }}",
                 conn_id=f"spark_connect_server_{number}",
-                pool=f"user{number}",
+                pool=f"task{number}",
+                queue=f"task{number}",
                 conf=ONE_TASK,
                 deferrable=deferrable,
                 **RETRIES,
