@@ -27,27 +27,28 @@ class OperationId:
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A process of a server, as its settings describe it.
+    """A process of a server.
 
-    ``application`` is the ID of its Spark application. ``place`` is the host and the port at which
-    it listens; it is empty if they may be those of several servers.
+    ``started`` is when its Spark has started, in milliseconds since 1970 by its own clock; 0 if
+    unknown. ``address`` is the IP address of its machine; it is empty if the connection may lead to
+    another machine.
     """
 
-    application: str = ""
-    place: str = ""
+    started: int = 0
+    address: str = ""
 
     def is_replaced_by(self, other: ServerProcess) -> bool:
-        """Whether the server was started again, so that ``other`` has this one's place.
+        """Whether ``other`` is a later process of the server, which answers at the same port.
 
-        >>> old = ServerProcess("local-1", "10.0.0.5:15002")
-        >>> old.is_replaced_by(ServerProcess("local-2", "10.0.0.5:15002"))
+        >>> old = ServerProcess(1_795_942_119_950, "10.0.0.5")
+        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.5"))
         True
-        >>> old.is_replaced_by(ServerProcess("local-2", "10.0.0.6:15002"))  # it may still run
+        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.6"))
         False
         """
-        if not (self.application and other.application and self.place):
+        if not (self.started and other.started and self.address):
             return False
-        return self.place == other.place and self.application != other.application
+        return self.address == other.address and self.started != other.started
 
 
 @dataclass(frozen=True)

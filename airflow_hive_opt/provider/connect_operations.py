@@ -21,9 +21,8 @@ from airflow_hive_opt.provider.airflow_compat import AirflowException
 from airflow_hive_opt.provider.earlier_statement import (
     check_other_server,
     check_unclear,
-    check_unknown,
     check_unreadable,
-    ending_after_restart,
+    ending_if_unknown,
     failed_outcome,
     interrupt,
     no_record,
@@ -110,14 +109,14 @@ class ConnectOperations:
         if is_same and ending == "succeeded":
             return self._adopted(found)
         if ending == "unknown":
-            check_unknown(found, self._cause)
-        elif found.cause == self._cause and found.work != self._work:
+            ending = self._if_unknown(found)
+        if found.cause == self._cause and found.work != self._work:
             warn_of_other_work(found, ending)
-        is_unclear = ending == "unclear" and is_same
-        self._forget(found, ending if is_unclear else "")
+        is_unclear = ending in ("unclear", "unknown") and found.work == self._work
+        self._forget(found, "unclear" if is_unclear else "")
         self._release(found)  # before the look, or a client that still lives may begin it again
         if is_unclear:
-            check_unclear(found, self._url, job, conf)
+            check_unclear(found, self._url, job, conf, self._cause)
             self._record.forget(found)
         self.raise_if_stopped()
         return None
@@ -147,7 +146,7 @@ class ConnectOperations:
             ending = "unclear"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
-            check_unknown(found, self._cause)
+            ending = self._if_unknown(found)
         self._forget(found, ending)
         self._release(found)
         self.raise_if_stopped()
@@ -296,10 +295,8 @@ class ConnectOperations:
                 self._waits_for = found.id
                 if self._is_stopped or not follow:
                     left.interrupt()
-                ending: str = left.ending()
+                ending = left.ending()
             self._waits_for = None
-            if ending == "unknown":
-                ending = ending_after_restart(found, self._url)
             told = "it may have written" if ending == "unclear" else ending
             log.info("the statement that try %d has begun has ended: %s", found.attempt, told)
             return ending, left.failure
@@ -315,6 +312,9 @@ class ConnectOperations:
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
             interrupt(self._url, found.id, _PATIENCE)
             raise
+
+    def _if_unknown(self, found: RemoteOperation) -> Ending:
+        return ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
 
     def _adopted(self, found: RemoteOperation) -> Outcome:
         """The outcome of an operation that has succeeded."""

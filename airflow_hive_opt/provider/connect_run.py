@@ -8,6 +8,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.job import Job, Outcome
+from airflow_hive_opt.documents.remote_operation import ServerProcess
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
 from airflow_hive_opt.provider.connect_operations import ConnectOperations
 from airflow_hive_opt.spark.application.run import run_job
@@ -18,6 +19,7 @@ from airflow_hive_opt.spark.session.connect import (
     server_of,
 )
 from airflow_hive_opt.spark.session.server_process import process_of
+from airflow_hive_opt.statement.tables import writes_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +62,10 @@ class ConnectRun:
             self._session = session
             try:
                 operations.raise_if_stopped()
-                begins = partial(operations.begins, process_of(session, server_of(self._url)))
+                process = ServerProcess()
+                if writes_rows(known.statement):
+                    process = process_of(session, server_of(self._url))
+                begins = partial(operations.begins, process)
                 return operations.settled(
                     lambda: run_job(session, known, ObjectStoragePath, begins)
                 )

@@ -1,13 +1,14 @@
 """What an attempt makes of an earlier statement on a Spark Connect server that has not succeeded.
 
 If nobody knows how it has ended, a retry fails. A task that somebody has cleared goes on with a
-warning: whoever has cleared it can look at the table.
+warning: whoever has cleared it can look at the table. Files that wait to be added to the table are
+not seen by a look at it, so they stop this task too.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.provider.operation_record import UnreadableRecord
+    from airflow_hive_opt.spark.session.operation_protocol import Ending
 
 log = logging.getLogger(__name__)
 
@@ -44,75 +46,94 @@ def no_record(server: str) -> AirflowFailException:
     return without_stack(AirflowFailException(message))
 
 
-def check_unknown(found: RemoteOperation, cause: str) -> None:
-    """The server does not know how it has ended; raises ``AirflowFailException`` for a retry."""
+def ending_if_unknown(
+    found: RemoteOperation, url: str, cause: str, check: Callable[[], None]
+) -> Ending:
+    """How an operation has ended that the server at ``url`` does not know.
+
+    ``unclear`` if the server was started again, so that the operation runs no more. Else raises
+    ``AirflowFailException`` for a retry, and returns ``unknown`` for a task that was cleared.
+    ``check`` is called while this waits. Raises ``AirflowException`` if the server fails.
+    """
+    from airflow_hive_opt.spark.session.operation_protocol import Ending
+
+    if _was_started_again(found, url, check):
+        log.info("the server was started again since, so that statement runs no more")
+        return Ending.UNCLEAR
     message = (
         f"the server {found.server} does not know how the statement that try {found.attempt} "
         "of this task has begun has ended: it may have written, and may even still run"
     )
     if found.cause == cause:
-        why = "Look at the table, then clear the task to run the statement again"
+        why = (
+            "Make sure that it does not run any more and look at the table, then clear the task to "
+            "run the statement again"
+        )
         raise without_stack(AirflowFailException(f"{message}. {why}"))
     log.warning("%s. If it adds rows, look for rows that are there twice", message)
+    return Ending.UNKNOWN
 
 
-def ending_after_restart(found: RemoteOperation, url: str) -> str:
-    """How an operation has ended that the server at ``url`` does not know.
-
-    It is ``unclear`` if the process that has begun it has ended since, else ``unknown``. Raises
-    ``AirflowException`` if the server fails.
-    """
+def _was_started_again(found: RemoteOperation, url: str, check: Callable[[], None]) -> bool:
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.error_text import in_words
     from airflow_hive_opt.spark.session.connect import remote_session
     from airflow_hive_opt.spark.session.server_process import has_ended
 
-    if not found.process.place:
-        return "unknown"
+    if not found.process.address:
+        return False
     with remote_session(url, {}) as session:
         try:
-            if not has_ended(found.process, session, found.server):
-                return "unknown"
+            return has_ended(found.process, session, found.server, check)
         except PySparkException as error:
             message = (
                 f"the server {found.server} does not know the statement that try {found.attempt} "
-                f"of this task has begun, and nothing shows that it has ended: {in_words(error)}"
+                "of this task has begun, and did not tell whether it was started again since: "
+                f"{in_words(error)}. The next try asks again"
             )
             raise without_stack(AirflowException(message)) from None
-    log.info("the server was started again since, so that statement runs no more")
-    return "unclear"
 
 
-def check_unclear(found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str]) -> None:
+def check_unclear(
+    found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str], cause: str
+) -> None:
     """It may have written after all; raises ``AirflowFailException`` if that can't be excluded.
 
-    ``job`` has the same statement, ``url`` and ``conf`` are those of its session. Raises
-    ``AirflowException`` if the server fails.
+    ``job`` has the same statement, ``url`` and ``conf`` are those of its session. A task that
+    somebody has cleared may repeat what is in the table, but not what waits there to be added to
+    it. Raises ``AirflowException`` if the server fails.
     """
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.spark.application.left_files import left_files
     from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
     from airflow_hive_opt.spark.session.connect import remote_session
 
+    told = f"the statement of try {found.attempt} of this task has not succeeded on {found.server}"
     with remote_session(url, {**conf, **job.session_conf}) as session:
         try:
+            folder = left_files(session, job.statement, found.began)
             why = why_it_may_have_written(session, job.statement, found.began)
         except PySparkException as error:
-            message = (
-                f"the statement of try {found.attempt} of this task has not succeeded, and nothing "
-                f"shows whether it has written: {in_words(error)}"
-            )
+            message = f"{told}, and nothing shows whether it has written: {in_words(error)}"
             raise without_stack(AirflowException(message)) from None
-    if why is not None:
+    if folder is not None:
         message = (
-            f"the statement of try {found.attempt} of this task has not succeeded on "
-            f"{found.server}, and it may have written all or some of its rows: {why}. Look at the "
-            "table, then clear the task to run the statement again"
+            f"{told}, and {folder} has files that the next statement would add to the table. They "
+            "are its own, or those of another job that still writes. Delete this folder once no "
+            "other job writes to the table, then clear the task to run the statement again"
         )
         raise without_stack(AirflowFailException(message))
-    log.info("the statement of try %d has ended before it wrote", found.attempt)
+    if why is None:
+        log.info("the statement of try %d has ended before it wrote", found.attempt)
+        return
+    told += f", and it may have written all or some of its rows: {why}"
+    if found.cause == cause:
+        way_out = "Look at the table, then clear the task to run the statement again"
+        raise without_stack(AirflowFailException(f"{told}. {way_out}"))
+    log.warning("%s. Look for rows that are there twice", told)
 
 
 def check_other_server(found: RemoteOperation, now: str, cause: str) -> None:
@@ -165,4 +186,9 @@ def failed_outcome(
         condition = event.get("condition")
         told = f" with [{condition}]" if condition and condition != UNCLEAR else ""
         words = f"the statement has failed on the server{told}, which does not say more"
+        if event["how"] == "ended" and not told:
+            words = (
+                "the server was started again, or does not tell any more how the statement has "
+                "ended. The next try looks whether it has written"
+            )
     return Outcome(Status.REFUSED if is_refused else Status.FAILED, words, outcome.summary)

@@ -31,6 +31,33 @@ class AddedTo:
     partition: tuple[tuple[str, str], ...] = ()
 
 
+def tables_with_files_of_tasks(sql: str) -> tuple[AddedTo, ...]:
+    """The tables whose folder holds the files of INSERT's finished tasks until its end.
+
+    ``INSERT OVERWRITE`` of a whole table deletes that folder first.
+
+    >>> tables_with_files_of_tasks("INSERT OVERWRITE r PARTITION (day = '2026-01-31') SELECT 1")
+    (AddedTo(name='`r`', partition=(('day', '2026-01-31'),)),)
+    >>> tables_with_files_of_tasks("INSERT INTO d.r SELECT 1")
+    (AddedTo(name='`d`.`r`', partition=()),)
+    >>> tables_with_files_of_tasks("INSERT OVERWRITE r SELECT 1")
+    ()
+    """
+    tree = tree_of(split_settings(sql)[1])
+    found = tree.find_all(exp.Insert) if tree is not None else ()
+    return tuple(
+        _added_to(target)
+        for insert in found
+        if (target := _target_of(insert)) is not None
+        and not (insert.args.get("overwrite") and target.args.get("partition") is None)
+    )
+
+
+def _target_of(insert: exp.Insert) -> exp.Table | None:
+    target = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
+    return target if isinstance(target, exp.Table) and is_name(target) else None
+
+
 def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     """These tables of the statement; ``None`` if it is not understood.
 
@@ -68,11 +95,10 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
         return None
     found: list[AddedTo] = []
     for insert in tree.find_all(exp.Insert):
-        target = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
-        if not isinstance(target, exp.Table) or not is_name(target):
+        if (into := _target_of(insert)) is None:
             return None
         replaces = insert.args.get("overwrite")
-        found += _if_read(target, named.reads) if replaces else (_added_to(target),)
+        found += _if_read(into, named.reads) if replaces else (_added_to(into),)
     return tuple(found)
 
 

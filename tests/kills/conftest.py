@@ -15,7 +15,7 @@ from tests.faults.tables import DATABASE, Tables
 from tests.kills.make_tables import TEMPLATE, VERBS, plain_table
 from tests.kills.matrix import rounds, tasks_at_once
 from tests.services.java_options import SHORT_LIVED
-from tests.services.processes import HOST, free_port
+from tests.services.processes import HOST, free_port, own_address
 from tests.services.thrift import create_database, thrift_client
 
 PROJECT = Path(__file__).parents[2]
@@ -119,7 +119,9 @@ def servers(tmp_path_factory, metastore_service):
         found = []
         for _ in range(AT_ONCE if needed else 0):
             page, folder = free_port(), tmp_path_factory.mktemp("connect")
-            running = stack.enter_context(spark_connect(folder, own(page)))
+            # A task knows whether a server was started again by this address.
+            host = own_address() or HOST
+            running = stack.enter_context(spark_connect(folder, own(page), host))
             found.append(Server(running, page))
         yield found
 
@@ -133,7 +135,11 @@ def airflow(tmp_path_factory, postgres_server, metastore_service, clusters, serv
     for_dags = {"AT_ONCE": str(AT_ONCE), "JAVA_OPTIONS": SHORT_LIVED}
     own = {**SETTINGS, **for_dags}
     for number, server in enumerate(servers):
-        at = {"conn_type": "spark_connect", "host": HOST, "port": server.connect.port}
+        at = {
+            "conn_type": "spark_connect",
+            "host": server.connect.host,
+            "port": server.connect.port,
+        }
         own[f"AIRFLOW_CONN_SPARK_CONNECT_SERVER_{number}"] = json.dumps(at)
     for number, cluster in enumerate(clusters):
         own[f"AIRFLOW_CONN_SPARK_DRIVERS_{number}"] = cluster.cluster_mode

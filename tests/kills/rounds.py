@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -207,8 +208,10 @@ class Round:
             task.server.end(signal)
         elif victim == "triggerer":
             task.end_triggerer(signal)
-        else:
+        elif victim == "api-server":
             self.shared.end_api_server(signal)
+        else:
+            raise ValueError(victim)
 
     def _wait(self, result: Result, whole: State) -> None:
         """Waits for the end; clears a failed task as a user who misses its rows in the table."""
@@ -230,6 +233,7 @@ class Round:
             if self.state() == whole:
                 return
             result.clears += 1
+            shutil.rmtree(task.folder / "_temporary", ignore_errors=True)  # as the message says
             task.clear_by_user()
             task.until(lambda: task.run_state() not in ends, 30)
 

@@ -28,7 +28,7 @@ from airflow_hive_opt.provider.connect_deferral import connected
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
 from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
-from airflow_hive_opt.spark.application import written_since
+from airflow_hive_opt.spark.application import left_files, written_since
 from airflow_hive_opt.spark.session import connect, connect_operation, server_process
 from airflow_hive_opt.spark.session.connect_operation import Ending, NotEnded, left_operation
 from airflow_hive_opt.spark.session.left_running import LeftRunning
@@ -51,7 +51,7 @@ ID = OperationId(
     "ffeeddcc-bbaa-9988-7766-554433221100",
     "01234567-89ab-cdef-0123-456789abcdef",
 )
-PROCESS = ServerProcess("local-1")  # it does not tell its place
+PROCESS = ServerProcess(1)  # its address is not known
 JOB = Job("INSERT INTO r SELECT :day", parameters={"day": date(2026, 1, 31)})
 DONE = Outcome(Status.DONE, "done")
 SUCCEEDED, ENDED, LATE, LOST = ({"how": how} for how in ("succeeded", "ended", "late", "lost"))
@@ -86,10 +86,11 @@ def recorded(folder):
     return REMOTE_OPERATION.decode(record_of(folder))
 
 
-def tells(monkeypatch, why):
-    """The table tells this of its writes, without a server."""
+def tells(monkeypatch, why, folder=None):
+    """The table tells this of its writes, and of a folder with left files, without a server."""
     monkeypatch.setattr(connect, "remote_session", lambda *_: nullcontext())
     monkeypatch.setattr(written_since, "why_it_may_have_written", lambda *_: why)
+    monkeypatch.setattr(left_files, "left_files", lambda *_: folder)
 
 
 @pytest.mark.parametrize("answer", [GONE, ABANDONED], ids=["session", "operation"])
@@ -103,7 +104,8 @@ def test_nothing_begins_after_a_statement_whose_end_is_unknown(folder, answer, j
         assert record_of(folder) is not None
 
 
-def test_a_cleared_task_runs_after_a_statement_whose_end_is_unknown(folder, caplog):
+def test_a_cleared_task_runs_after_a_statement_whose_end_is_unknown(folder, monkeypatch, caplog):
+    tells(monkeypatch, None)
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         cleared = of_try(folder, server.url, 2, max_tries=2)
@@ -629,20 +631,20 @@ def test_a_worker_follows_behind_a_proxy_that_cuts_each_stream(monkeypatch, cut)
         assert left.ending() is Ending.SUCCEEDED
 
 
-AT_A_PLACE = ServerProcess("local-1", "10.0.0.5:15002")
+AT_AN_ADDRESS = ServerProcess(1, "10.0.0.5")
 
 
 def is_started_again(monkeypatch, answer, why=None):
-    """Whether the server was is told by ``answer``; the table tells ``why``."""
+    """``answer`` says whether the server was, and the table tells ``why``."""
     tells(monkeypatch, why)
     monkeypatch.setattr(server_process, "has_ended", answer)
 
 
 def test_a_statement_of_a_server_that_was_started_again_runs_again(folder, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
-    is_started_again(monkeypatch, lambda before, *_: before == AT_A_PLACE)
+    is_started_again(monkeypatch, lambda before, *_: before == AT_AN_ADDRESS)
     with answering(GONE) as server:
-        left_by_first(folder, server.url, process=AT_A_PLACE)
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
     assert record_of(folder) is None
     assert "the server was started again since" in caplog.text
@@ -651,7 +653,7 @@ def test_a_statement_of_a_server_that_was_started_again_runs_again(folder, monke
 def test_a_statement_that_wrote_before_its_server_ended_is_not_repeated(folder, monkeypatch):
     is_started_again(monkeypatch, lambda *_: True, "r has been written to")
     with answering(GONE) as server:
-        left_by_first(folder, server.url, process=AT_A_PLACE)
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match="r has been written to"):
                 of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
@@ -661,7 +663,7 @@ def test_a_statement_that_wrote_before_its_server_ended_is_not_repeated(folder, 
 def test_another_server_does_not_know_whether_a_statement_has_ended(folder, monkeypatch):
     is_started_again(monkeypatch, lambda *_: False)
     with answering(GONE) as server:
-        left_by_first(folder, server.url, process=AT_A_PLACE)
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         with pytest.raises(AirflowFailException, match="may even still run"):
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
     assert not recorded(folder).has_ended
@@ -673,9 +675,25 @@ def test_a_server_that_fails_does_not_say_whether_it_was_started_again(folder, m
 
     is_started_again(monkeypatch, fails)
     with answering(GONE) as server:
-        left_by_first(folder, server.url, process=AT_A_PLACE)
-        with pytest.raises(AirflowException, match="nothing shows that it has ended: .*NO_ANSWER"):
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
+        with pytest.raises(AirflowException, match="NO_ANSWER.* The next try asks again") as raised:
             of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+    assert not isinstance(raised.value, AirflowFailException)
+    assert not recorded(folder).has_ended
+
+
+def test_an_attempt_that_is_stopped_while_an_old_server_ends_begins_nothing(folder, monkeypatch):
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
+        second = of_try(folder, server.url, 2)
+
+        def stopped(*given):
+            second.mark_stopped()
+            given[-1]()
+
+        is_started_again(monkeypatch, stopped)
+        with pytest.raises(AirflowException, match="was stopped, so no statement begins"):
+            second.outcome_of_earlier(JOB, {})
     assert not recorded(folder).has_ended
 
 
@@ -684,12 +702,46 @@ def test_a_deferred_statement_whose_server_was_started_again_is_left_to_the_retr
 ):
     is_started_again(monkeypatch, lambda *_: True)
     with answering(GONE) as server:
-        left_by_first(folder, server.url, process=AT_A_PLACE)
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
-        assert found.status is Status.FAILED
+        assert (found.status, "The next try looks" in found.message) == (Status.FAILED, True)
         assert recorded(folder).may_have_written
         assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
     assert record_of(folder) is None
+
+
+def test_a_failure_that_the_triggerer_knows_is_none_of_a_server_that_was_started_again(
+    folder, monkeypatch
+):
+    is_started_again(monkeypatch, lambda *_: pytest.fail("nobody has to know"))
+    with answering(GONE) as server:
+        left_by_first(folder, server.url, process=AT_AN_ADDRESS)
+        event = {"how": "failed", "condition": "DIVIDE_BY_ZERO"}
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+    assert record_of(folder) is None
+
+
+@pytest.mark.parametrize("max_tries", [1, 2], ids=["retry", "cleared"])
+def test_files_that_the_next_statement_would_add_stop_each_attempt(folder, monkeypatch, max_tries):
+    tells(monkeypatch, None, "s3a://b/r/_temporary/0")
+    with answering(CANCELED) as server:
+        left_by_first(folder, server.url)
+        for _ in range(2):
+            with pytest.raises(AirflowFailException, match="/_temporary/0 has files .* Delete"):
+                of_try(folder, server.url, 2, max_tries=max_tries).outcome_of_earlier(JOB, {})
+        tells(monkeypatch, None)
+        last = of_try(folder, server.url, 3, max_tries=max_tries)
+        assert last.outcome_of_earlier(JOB, {}) is None
+    assert record_of(folder) is None
+
+
+def test_a_cleared_task_warns_if_its_table_has_been_written_to(folder, monkeypatch, caplog):
+    tells(monkeypatch, "r has been written to")
+    with answering(CANCELED) as server:
+        left_by_first(folder, server.url)
+        cleared = of_try(folder, server.url, 2, max_tries=2)
+        assert cleared.outcome_of_earlier(JOB, {}) is None
+    assert "r has been written to. Look for rows that are there twice" in caplog.text
 
 
 def test_secrets_are_masked_in_the_record(folder):

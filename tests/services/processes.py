@@ -8,9 +8,12 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from signal import SIGINT, SIGKILL, Signals
 from typing import Any
+
+import psutil
 
 HOST = "127.0.0.1"
 
@@ -26,11 +29,19 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def listens(port: int) -> bool:
-    """Whether something accepts connections on a loopback port."""
+def own_address() -> str | None:
+    """An IPv4 address of this machine that is not loopback; ``None`` if it has no other."""
+    for found in chain(*psutil.net_if_addrs().values()):
+        if found.family is socket.AF_INET and not found.address.startswith("127."):
+            return found.address
+    return None
+
+
+def listens(port: int, host: str = HOST) -> bool:
+    """Whether something accepts connections on a port."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 class ConnectServer:
     """A running server."""
 
+    host: str
     port: int
     log: Path
     _start: Callable[[], subprocess.Popen[bytes]] = field(repr=False)
@@ -28,7 +29,7 @@ class ConnectServer:
 
     @property
     def url(self) -> str:
-        return f"sc://{HOST}:{self.port}"
+        return f"sc://{self.host}:{self.port}"
 
     def kill(self, how: Signals) -> None:
         """Ends the server by a signal."""
@@ -40,8 +41,12 @@ class ConnectServer:
 
 
 @contextmanager
-def spark_connect(folder: Path, own: Mapping[str, str] | None = None) -> Iterator[ConnectServer]:
+def spark_connect(
+    folder: Path, own: Mapping[str, str] | None = None, host: str = HOST
+) -> Iterator[ConnectServer]:
     """Runs a server with its own warehouse, and with settings of its ``own``, for the block.
+
+    It listens at ``host``, an address of this machine.
 
     Raises :class:`~tests.services.processes.ServiceError`.
     """
@@ -53,7 +58,8 @@ def spark_connect(folder: Path, own: Mapping[str, str] | None = None) -> Iterato
         "spark.sql.catalogImplementation": "hive",
         **in_memory_metastore("connect"),
         **LONG_LIVED,
-        "spark.connect.grpc.binding.address": HOST,
+        **({} if host == HOST else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
+        "spark.connect.grpc.binding.address": host,
         "spark.connect.grpc.binding.port": str(port),
         **(own or {}),
     }
@@ -67,9 +73,11 @@ def spark_connect(folder: Path, own: Mapping[str, str] | None = None) -> Iterato
 
         def start() -> subprocess.Popen[bytes]:
             options = {"stop_with": SIGTERM, "cwd": folder, "env": environment}
-            started = server([*command, "spark-internal"], log, lambda: listens(port), **options)
+            started = server(
+                [*command, "spark-internal"], log, lambda: listens(port, host), **options
+            )
             return stack.enter_context(started)
 
-        running = ConnectServer(port, log, start)
+        running = ConnectServer(host, port, log, start)
         running.start()
         yield running

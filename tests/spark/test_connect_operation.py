@@ -159,11 +159,12 @@ def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began
     tmp_path, monkeypatch
 ):
     """Whoever asks it for the session gets one: an interrupt, or the client that has begun."""
-    monkeypatch.setattr(server_process, "_TO_STOP", 1.0)
+    monkeypatch.setattr(server_process, "_TO_END", 1)
+    monkeypatch.setattr(server_process, "_NOT_OF_ONE_MACHINE", ())  # it is on loopback here
     with spark_connect(tmp_path) as server:
         with remote_session(server.url, {}) as session:
             before = process_of(session, server_of(server.url))
-            assert not has_ended(before, session, server_of(server.url))
+            assert not has_ended(before, session, server_of(server.url), list)
             session.sql("CREATE DATABASE left")
             session.sql("CREATE TABLE left.rows (id BIGINT, waited STRING) USING parquet")
         with begun(server.url, SLOW.format(wait=30_000)) as (_, found):
@@ -173,7 +174,7 @@ def test_a_server_that_was_started_again_does_not_know_whether_a_statement_began
                 left.interrupt()
                 assert left.ending() is Ending.UNKNOWN
             with remote_session(server.url, {}) as session:
-                assert has_ended(before, session, server_of(server.url))
+                assert has_ended(before, session, server_of(server.url), list)
 
 
 @pytest.mark.slow

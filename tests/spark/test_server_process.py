@@ -9,50 +9,84 @@ import pytest
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.remote_operation import ServerProcess
+from airflow_hive_opt.spark.session import server_process
 from airflow_hive_opt.spark.session.server_process import has_ended, process_of
 
-SERVER = "spark.example.org:15002"
-FIRST = {"spark.app.id": "local-1", "spark.driver.host": "10.0.0.5"}
-SECOND = {**FIRST, "spark.app.id": "local-2", "spark.app.startTime": "5000"}
+SERVER = "10.0.0.5:15002"
+FIRST = {"spark.app.startTime": "1000", "spark.driver.host": "10.0.0.5"}
+SECOND = {**FIRST, "spark.app.startTime": "5000"}
+ADDRESSES = {
+    "spark.example.org": ["10.0.0.5"],
+    "balancer.example.org": ["10.0.0.9"],
+    "two.example.org": ["10.0.0.5", "10.0.0.6"],
+    "localhost": ["127.0.0.1"],
+}
 
 
-def session_of(settings, now=100_000):
-    """A session of a server with these settings, whose clock says ``now``."""
-    rows = SimpleNamespace(collect=lambda: [(now,)])
-    return SimpleNamespace(conf=settings, sql=lambda _: rows)
+def session_of(settings):
+    """A session of a server with these settings."""
+    return SimpleNamespace(conf=settings)
+
+
+def refusing():
+    """A session of a server that does not tell its settings."""
+
+    def refuses(*_):
+        raise PySparkException("[CONFIG_NOT_AVAILABLE] not here")
+
+    return SimpleNamespace(conf=SimpleNamespace(get=refuses))
+
+
+def go_on():
+    """Nobody stops the attempt."""
+
+
+@pytest.fixture(autouse=True)
+def names(monkeypatch):
+    """A resolver of names; an address is its own name."""
+
+    def resolved(host, *_):
+        if host == "unknown":
+            raise OSError(host)
+        return [(None, None, None, "", (found, 0)) for found in ADDRESSES.get(host, [host])]
+
+    monkeypatch.setattr(server_process.socket, "getaddrinfo", resolved)
 
 
 @pytest.fixture
 def slept(monkeypatch):
-    """How long it waits."""
+    """The pauses that it makes."""
     found = []
     monkeypatch.setattr(time, "sleep", found.append)
     return found
 
 
 @pytest.mark.parametrize(
-    ("own", "server", "place"),
+    ("host", "server", "address"),
     [
-        ({}, SERVER, "10.0.0.5:15002"),
-        ({"spark.connect.grpc.binding.port": "15003"}, SERVER, "10.0.0.5:15003"),
-        ({"spark.connect.grpc.binding.port": "0"}, SERVER, ""),  # another one at each start
-        ({"spark.driver.host": "localhost"}, SERVER, ""),
-        ({"spark.driver.host": "localhost"}, "127.0.0.1:15002", "localhost:15002"),
-        ({"spark.driver.host": "172.17.0.2"}, SERVER, ""),
-        ({"spark.driver.host": ""}, SERVER, ""),
+        ("10.0.0.5", SERVER, "10.0.0.5"),
+        ("spark.example.org", "spark.example.org:15002", "10.0.0.5"),
+        ("spark.example.org", SERVER, "10.0.0.5"),
+        ("10.0.0.5", "balancer.example.org:15002", ""),
+        ("two.example.org", "two.example.org:15002", ""),
+        ("localhost", "localhost:15002", ""),
+        ("172.18.0.2", "172.18.0.2:15002", ""),
+        ("0.0.0.0", "0.0.0.0:15002", ""),
+        ("unknown", SERVER, ""),
+        ("unknown", "unknown:15002", ""),
+        ("", SERVER, ""),
     ],
 )
-def test_a_place_is_that_of_one_server(own, server, place):
-    found = process_of(session_of({**FIRST, **own}), server)
-    assert found == ServerProcess("local-1", place)
+def test_an_address_counts_if_it_is_the_servers_own(host, server, address):
+    found = process_of(session_of({**FIRST, "spark.driver.host": host}), server)
+    assert found == ServerProcess(1000, address)
 
 
-def test_a_server_may_refuse_to_tell_its_settings():
-    def refuses(*_):
-        raise PySparkException("[CONFIG_NOT_AVAILABLE] not here")
-
-    refusing = SimpleNamespace(conf=SimpleNamespace(get=refuses))
-    assert process_of(refusing, SERVER) == ServerProcess()
+def test_a_server_may_refuse_to_tell_its_settings(slept):
+    assert process_of(refusing(), SERVER) == ServerProcess()
+    before = process_of(session_of(FIRST), SERVER)
+    with pytest.raises(PySparkException, match="not here"):
+        has_ended(before, refusing(), SERVER, go_on)
 
 
 @pytest.mark.parametrize(
@@ -61,19 +95,23 @@ def test_a_server_may_refuse_to_tell_its_settings():
         (FIRST, False),
         (SECOND, True),
         ({**SECOND, "spark.driver.host": "10.0.0.6"}, False),
-        ({**SECOND, "spark.connect.grpc.binding.port": "15003"}, False),
-        ({**SECOND, "spark.app.id": ""}, False),
+        ({**SECOND, "spark.app.startTime": ""}, False),
+        ({**SECOND, "spark.app.startTime": "mine"}, False),
     ],
-    ids=["the same", "started again", "another host", "another port", "unknown"],
+    ids=["the same", "started again", "another machine", "unknown", "no number"],
 )
-def test_a_process_has_ended_if_another_one_has_its_place(slept, now, is_ended):
+def test_a_process_has_ended_if_another_one_has_its_address(slept, now, is_ended):
     before = process_of(session_of(FIRST), SERVER)
-    assert has_ended(before, session_of(now), SERVER) is is_ended
-    assert slept == []
+    assert has_ended(before, session_of(now), SERVER, go_on) is is_ended
+    assert sum(slept) == (30 if is_ended else 0)
 
 
-@pytest.mark.parametrize(("now", "seconds"), [(5_000, 30), (25_000, 10), (1_000, 30)])
-def test_a_process_that_was_told_to_stop_gets_time_to_end(slept, now, seconds):
-    """A clock that is set back makes nobody wait longer."""
-    assert has_ended(ServerProcess("local-1", "10.0.0.5:15002"), session_of(SECOND, now), SERVER)
-    assert slept == [seconds]
+def test_the_wait_for_a_process_ends_when_the_attempt_is_stopped(slept):
+    def stopped():
+        if len(slept) == 3:
+            raise KeyError("stopped")
+
+    before = process_of(session_of(FIRST), SERVER)
+    with pytest.raises(KeyError):
+        has_ended(before, session_of(SECOND), SERVER, stopped)
+    assert len(slept) == 3

@@ -14,7 +14,8 @@ from tests.versions.installed import SPARK
 if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
-from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
+from airflow_hive_opt.spark.application.left_files import left_files
+from airflow_hive_opt.spark.application.written_since import described, why_it_may_have_written
 from airflow_hive_opt.spark.session.connect import remote_session
 
 FORMATS = ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS TEXTFILE"]
@@ -78,3 +79,24 @@ def test_what_can_not_be_known_may_have_written(session):
     assert "TABLE_OR_VIEW_NOT_FOUND" in no_table
     unclear = why_it_may_have_written(session, "FROM VALUES (1) INSERT INTO", time.time())
     assert unclear == "nobody knows which tables it writes"
+
+
+@pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
+def test_files_that_a_killed_job_has_left_are_found(session, table, verb):
+    insert = f"INSERT {verb} {table} PARTITION (p = 'a') SELECT 2"
+    now = time.time()
+    assert left_files(session, insert, now - LATER) is None
+    location = described(session, table)["Location"]
+    task = Path(urlsplit(location).path) / "_temporary" / "0" / "task_1_m_000000" / "p=a"
+    task.mkdir(parents=True)
+    assert left_files(session, insert, now - LATER) is None
+    (task / "part-00000.parquet").write_bytes(b"rows")
+    assert left_files(session, insert, now - LATER) == f"{location}/_temporary/0"
+    assert left_files(session, insert, now + LATER) is None
+    assert why_it_may_have_written(session, insert.replace("INTO", "OVERWRITE"), 0.0) is None
+
+
+def test_a_whole_table_that_is_overwritten_takes_no_left_files(session, table):
+    assert left_files(session, f"INSERT OVERWRITE {table} SELECT 1, 'a'", 0.0) is None
+    assert left_files(session, "INSERT INTO since.missing SELECT 1", 0.0) is None
+    assert left_files(session, "INSERT INTO ${name} SELECT 1", 0.0) is None

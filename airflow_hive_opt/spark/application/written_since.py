@@ -20,7 +20,8 @@ from airflow_hive_opt.statement.identifiers import quote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
+CLOCKS = 2.0
+"""Seconds by which a storage's clock may be behind; and S3's times are whole seconds."""
 
 
 def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> str | None:
@@ -32,7 +33,7 @@ def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> st
     tables = tables_added_to(sql)
     if tables is None:
         return "nobody knows which tables it writes"
-    since = f"timestamp_seconds({began - _CLOCKS:.3f})"
+    since = f"timestamp_seconds({began - CLOCKS:.3f})"
     for table in tables:
         try:
             if any(newer.limit(1).collect() for newer in _newer(session, table, since)):
@@ -42,11 +43,16 @@ def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> st
     return None
 
 
+def described(session: SparkSession, table: str) -> dict[str, str]:
+    """What Spark says of a table, by the names that it gives. Raises Spark's errors."""
+    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+    return {row.col_name: str(row.data_type) for row in rows}
+
+
 def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFrame]:
     """Frames that have a row for each newer file or version of the table."""
-    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()
-    described = {row.col_name: str(row.data_type) for row in rows}
-    provider = described.get("Provider", "").lower()
+    found = described(session, table.name)
+    provider = found.get("Provider", "").lower()
     if provider == "iceberg":
         yield session.sql(f"SELECT 1 FROM {table.name}.snapshots WHERE committed_at >= {since}")
         return
@@ -54,25 +60,25 @@ def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFr
         history = session.sql(f"DESCRIBE HISTORY {table.name}")
         yield history.where(f"timestamp >= {since}").select("version")
         return
-    partition = _as_named(table, described)
-    if "Location" in described:
+    partition = _as_named(table, found)
+    if "Location" in found:
         listed = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        files = listed.load(described["Location"]).where(f"modificationTime >= {since}")
+        files = listed.load(found["Location"]).where(f"modificationTime >= {since}")
         for name, value in partition.items():
             files = files.where(files.path.contains(f"/{name}={value}/"))
         yield files.select("path")
-    if provider != "hive" or "Location" not in described:  # Hive's tables have no such column
+    if provider != "hive" or "Location" not in found:  # Hive's tables have no such column
         where = [f"_metadata.file_modification_time >= {since}"]
         where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
         yield session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}")
 
 
-def _as_named(table: AddedTo, described: Mapping[str, str]) -> dict[str, str]:
+def _as_named(table: AddedTo, found: Mapping[str, str]) -> dict[str, str]:
     """The values of the statement's partition that are the names of folders as they are."""
-    columns = {name.lower(): (name, kind) for name, kind in described.items()}
-    found = {}
+    columns = {name.lower(): (name, kind) for name, kind in found.items()}
+    named = {}
     for name, value in table.partition:
         visible, kind = columns.get(name, ("", ""))
         if kind == "string" and BARE.fullmatch(value):
-            found[visible] = value
-    return found
+            named[visible] = value
+    return named

@@ -1,16 +1,21 @@
 """Which process of a Spark Connect server answers, and whether an earlier one runs no more.
 
 A server that was started again does not know what its process before it has done. But that process
-has ended, since another one listens at its port. This does not hold if the one that answers is
-another server behind the same load balancer: that one has another host or another port.
+has ended if another one has its address, which two processes can't have at once. Nothing can be
+said behind a load balancer, a proxy or a tunnel: there another server may answer. So the address
+counts only if the server itself names it as its own.
 """
 
 from __future__ import annotations
 
 import logging
+import socket
 import time
+from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.remote_operation import ServerProcess
 
@@ -19,60 +24,67 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_DEFAULT_PORT = "15002"
-# Loopback, and the default network of Docker: two machines may have the same address there.
-_OF_ANY_MACHINE = tuple(map(ip_network, ("127.0.0.0/8", "::1/128", "172.17.0.0/16")))
-_TO_STOP = 30.0  # seconds: Hadoop's limit for the end of a JVM, which closes its port before
+_HOST, _STARTED = "spark.driver.host", "spark.app.startTime"
+# Several machines may have the same one of these: Docker gives the last of them to its networks.
+_NOT_OF_ONE_MACHINE = tuple(
+    map(ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"))
+)
+_TO_END = 30  # seconds: a process that was told to stop closes its port before it ends
 
 
 def process_of(session: SparkSession, server: str) -> ServerProcess:
     """The process that has the session; ``server`` is its host and port in the connection.
 
-    What a server does not tell stays empty.
+    What it does not tell is left out.
     """
-    from pyspark.errors import PySparkException
-
-    def told(name: str, default: str = "") -> str:
-        try:
-            return session.conf.get(name, default) or ""
-        except PySparkException as error:  # a managed server may refuse it
-            log.debug("the server does not tell %s: %s", name, error)
-            return ""
-
-    host = told("spark.driver.host")
-    port = told("spark.connect.grpc.binding.port", _DEFAULT_PORT)
-    is_one_machine = host and (not _is_of_any(host) or _is_of_any(server.rpartition(":")[0]))
-    place = f"{host}:{port}" if is_one_machine and port not in ("", "0") else ""
-    return ServerProcess(told("spark.app.id"), place)
+    try:
+        return _told(session, server)
+    except PySparkException as error:
+        log.debug("the server does not tell when it was started: %s", error)
+        return ServerProcess()
 
 
-def has_ended(before: ServerProcess, session: SparkSession, server: str) -> bool:
-    """Whether the process ``before`` has ended, and that of the session has its place.
+def has_ended(
+    before: ServerProcess, session: SparkSession, server: str, check: Callable[[], None]
+) -> bool:
+    """Whether the process ``before`` has ended, because that of the session has its address.
 
-    Waits until ``before`` must have ended too if it was only told to stop. Raises Spark's errors.
+    Then waits half a minute for the end of a process that was told to stop, and calls ``check``
+    each second, which may raise an error. Raises Spark's errors.
     """
-    if not before.is_replaced_by(process_of(session, server)):
+    if not before.is_replaced_by(_told(session, server)):
         return False
-    ((now,),) = session.sql("SELECT unix_millis(current_timestamp())").collect()
-    seconds = (now - int(session.conf.get("spark.app.startTime", "0") or 0)) / 1000
-    if (left := _TO_STOP - seconds) > 0:
-        log.info("the server %s was started again: waiting until its old process has ended", server)
-        time.sleep(min(left, _TO_STOP))
+    log.info("the server %s was started again: waiting for the end of its old process", server)
+    for _ in range(_TO_END):
+        time.sleep(1)
+        check()
     return True
 
 
-def _is_of_any(host: str) -> bool:
-    """Whether several machines may have this host.
+def _told(session: SparkSession, server: str) -> ServerProcess:
+    started = session.conf.get(_STARTED, None) or ""
+    host = session.conf.get(_HOST, None) or ""
+    own = address_of(host)
+    is_direct = own is not None and own == address_of(server.rpartition(":")[0])
+    address = own if is_direct and own is not None else ""
+    return ServerProcess(int(started) if started.isdecimal() else 0, address)
 
-    >>> _is_of_any("localhost"), _is_of_any("[::1]"), _is_of_any("172.17.0.2")
-    (True, True, True)
-    >>> _is_of_any("10.0.0.5"), _is_of_any("spark.example.org")
-    (False, False)
+
+def address_of(host: str) -> str | None:
+    """The one IPv4 address of a host, if no other machine has it.
+
+    >>> address_of("10.0.0.5")
+    '10.0.0.5'
+    >>> address_of("localhost"), address_of("172.17.0.2"), address_of("")
+    (None, None, None)
     """
-    if host == "localhost":
-        return True
     try:
-        address = ip_address(host.strip("[]"))
-    except ValueError:  # a name
-        return False
-    return any(address in network for network in _OF_ANY_MACHINE)
+        found = {each[4][0] for each in socket.getaddrinfo(host, None, socket.AF_INET)}
+    except OSError:  # it has none
+        return None
+    if len(found) != 1 or not host:
+        return None
+    address = str(found.pop())
+    if any(ip_address(address) in network for network in _NOT_OF_ONE_MACHINE):
+        return None
+    return address

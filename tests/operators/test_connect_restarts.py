@@ -1,0 +1,111 @@
+"""A retry after the end of its Spark Connect server: the statement writes once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGKILL
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+from packaging.version import Version
+
+from tests.versions.installed import SPARK
+
+if Version("4.0") > SPARK:
+    pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
+
+from airflow_hive_opt.spark.session import server_process
+from airflow_hive_opt.spark.session.connect import remote_session
+from tests.operators.connect_attempt import context, first_attempt, made
+from tests.services.processes import own_address
+from tests.services.spark_connect import spark_connect
+
+pytestmark = pytest.mark.slow
+# Each partition is a task of Spark, and those of some partitions take time.
+INSERT = (
+    "INSERT {verb} {{table}} PARTITION (day = 'a') SELECT IF(f.p < {first_slow}, f.id, "
+    "IF(java_method('java.lang.Thread', 'sleep', 4000L) = 'x', -1, f.id)) AS id "
+    "FROM restarted.fact f JOIN restarted.keys k ON f.p = k.p AND k.id < 3"
+)
+ROWS = [0, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, metastore_service):
+    if (host := own_address()) is None:
+        pytest.skip("on loopback, nothing shows that it is the same server")
+    own = {
+        **metastore_service.spark_conf(),
+        "spark.master": "local[4]",
+        "spark.sql.files.minPartitionNum": "9",
+    }
+    with spark_connect(tmp_path_factory.mktemp("connect"), own, host) as running:
+        with remote_session(running.url, {}) as session:
+            session.sql("CREATE DATABASE restarted")
+            frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+            frame.coalesce(1).write.partitionBy("p").saveAsTable("restarted.fact")
+            frame.coalesce(1).write.saveAsTable("restarted.keys")
+        yield running
+
+
+@pytest.fixture
+def result(server, monkeypatch, request):
+    """The name of a table without rows, and its folder."""
+    at = {"conn_type": "spark_connect", "host": server.host, "port": server.port}
+    monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps(at))
+    monkeypatch.setattr(server_process, "_TO_END", 1)
+    name = f"restarted.result_{abs(hash(request.node.name))}"
+    with remote_session(server.url, {}) as session:
+        session.sql(f"CREATE TABLE {name} (id INT, day STRING) USING parquet PARTITIONED BY (day)")
+        described = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    (location,) = [row.data_type for row in described if row.col_name == "Location"]
+    return name, Path(location.removeprefix("file:"))
+
+
+def rows(server, table):
+    with remote_session(server.url, {}) as session:
+        return sorted(row.id for row in session.table(table).collect())
+
+
+@contextmanager
+def killed(server, folder, sql, at, pattern):
+    """The first attempt, whose server and worker are killed once there is such a file."""
+    with first_attempt(folder, sql) as task:
+        deadline = time.monotonic() + 120
+        while not any(at.glob(pattern)):
+            assert task.poll() is None, (folder / "first.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        server.kill(SIGKILL)
+    server.start()
+    yield
+
+
+@pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
+def test_a_statement_that_ended_with_its_server_runs_again(server, result, tmp_path, verb, caplog):
+    caplog.set_level(logging.INFO)
+    table, at = result
+    sql = INSERT.format(verb=verb, first_slow=0).format(table=table)
+    with killed(server, tmp_path, sql, at, "_temporary/0"):
+        made(tmp_path, sql).execute(context(tmp_path, 2))
+    assert rows(server, table) == ROWS
+    assert "the server was started again since" in caplog.text
+
+
+@pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
+def test_files_of_finished_tasks_are_not_added_twice(server, result, tmp_path, verb):
+    table, at = result
+    sql = INSERT.format(verb=verb, first_slow=2).format(table=table)
+    with killed(server, tmp_path, sql, at, "_temporary/0/task_*"):
+        for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
+            with pytest.raises(AirflowFailException, match="/_temporary/0 has files"):
+                made(tmp_path, sql).execute(attempt)
+    assert rows(server, table) == []
+    shutil.rmtree(at / "_temporary" / "0")
+    made(tmp_path, sql).execute(context(tmp_path, 4, max_tries=5))
+    assert rows(server, table) == ROWS
