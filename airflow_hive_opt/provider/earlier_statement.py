@@ -101,14 +101,16 @@ def check_unclear(
     """It may have written after all; raises ``AirflowFailException`` if that can't be excluded.
 
     ``job`` has the same statement, ``url`` and ``conf`` are those of its session. A task that
-    somebody has cleared may repeat what is in the table, but not what waits there to be added to
-    it. Raises ``AirflowException`` if the server fails.
+    somebody has cleared may repeat what is in the table. Raises ``AirflowException`` for each task
+    while files wait there to be added to the table, and if the server fails.
     """
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.spark.application.left_files import left_files
-    from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
+    from airflow_hive_opt.spark.application.written_since import (
+        left_files,
+        why_it_may_have_written,
+    )
     from airflow_hive_opt.spark.session.connect import remote_session
 
     told = f"the statement of try {found.attempt} of this task has not succeeded on {found.server}"
@@ -122,10 +124,10 @@ def check_unclear(
     if folder is not None:
         message = (
             f"{told}, and {folder} has files that the next statement would add to the table. They "
-            "are its own, or those of another job that still writes. Delete this folder once no "
-            "other job writes to the table, then clear the task to run the statement again"
+            "are its own, or those of another job that still writes. If no other job writes to "
+            "the table, delete this folder. The next try looks again"
         )
-        raise without_stack(AirflowFailException(message))
+        raise without_stack(AirflowException(message))
     if why is None:
         log.info("the statement of try %d has ended before it wrote", found.attempt)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 from signal import SIGKILL
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowException
 from packaging.version import Version
 
 from tests.versions.installed import SPARK
@@ -103,7 +103,7 @@ def test_files_of_finished_tasks_are_not_added_twice(server, result, tmp_path, v
     sql = INSERT.format(verb=verb, first_slow=2).format(table=table)
     with killed(server, tmp_path, sql, at, "_temporary/0/task_*"):
         for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
-            with pytest.raises(AirflowFailException, match="/_temporary/0 has files"):
+            with pytest.raises(AirflowException, match="/_temporary/0 has files"):
                 made(tmp_path, sql).execute(attempt)
     assert rows(server, table) == []
     shutil.rmtree(at / "_temporary" / "0")

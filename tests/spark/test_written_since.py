@@ -14,8 +14,7 @@ from tests.versions.installed import SPARK
 if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
-from airflow_hive_opt.spark.application.left_files import left_files
-from airflow_hive_opt.spark.application.written_since import described, why_it_may_have_written
+from airflow_hive_opt.spark.application.written_since import left_files, why_it_may_have_written
 from airflow_hive_opt.spark.session.connect import remote_session
 
 FORMATS = ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS TEXTFILE"]
@@ -86,13 +85,15 @@ def test_files_that_a_killed_job_has_left_are_found(session, table, verb):
     insert = f"INSERT {verb} {table} PARTITION (p = 'a') SELECT 2"
     now = time.time()
     assert left_files(session, insert, now - LATER) is None
-    location = described(session, table)["Location"]
+    described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+    (location,) = [row.data_type for row in described if row.col_name == "Location"]
     task = Path(urlsplit(location).path) / "_temporary" / "0" / "task_1_m_000000" / "p=a"
     task.mkdir(parents=True)
     assert left_files(session, insert, now - LATER) is None
     (task / "part-00000.parquet").write_bytes(b"rows")
     assert left_files(session, insert, now - LATER) == f"{location}/_temporary/0"
     assert left_files(session, insert, now + LATER) is None
+    assert left_files(session, insert.replace("'a'", "'b'"), now - LATER) is None
     assert why_it_may_have_written(session, insert.replace("INTO", "OVERWRITE"), 0.0) is None
 
 

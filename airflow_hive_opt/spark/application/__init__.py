@@ -5,8 +5,8 @@
 - ``handed_over`` checks a list that was made elsewhere.
 - ``driver_id`` finds the ID by which a cluster knows the driver.
 - ``begun`` tells of a statement that is about to write on a Spark Connect server.
-- ``written_since`` says whether an interrupted statement may have written, and ``left_files``
-  whether it has left files that the next one would add.
+- ``written_since`` says whether an interrupted statement may have written, or has left files that
+  the next one would add.
 - ``completion`` makes report and outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

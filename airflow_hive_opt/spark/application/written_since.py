@@ -14,14 +14,17 @@ from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.metastores.partition_names import BARE
-from airflow_hive_opt.statement.added_rows import AddedTo, tables_added_to
+from airflow_hive_opt.statement.added_rows import (
+    AddedTo,
+    tables_added_to,
+    tables_with_files_of_tasks,
+)
 from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CLOCKS = 2.0
-"""Seconds by which a storage's clock may be behind; and S3's times are whole seconds."""
+_CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
 
 def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> str | None:
@@ -33,17 +36,16 @@ def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> st
     tables = tables_added_to(sql)
     if tables is None:
         return "nobody knows which tables it writes"
-    since = f"timestamp_seconds({began - CLOCKS:.3f})"
     for table in tables:
         try:
-            if any(newer.limit(1).collect() for newer in _newer(session, table, since)):
+            if any(newer.limit(1).collect() for newer in _newer(session, table, _since(began))):
                 return f"{table.name} has been written to since that statement began"
         except AnalysisException as error:
             return f"{table.name} does not tell whether it has been written to: {in_words(error)}"
     return None
 
 
-def described(session: SparkSession, table: str) -> dict[str, str]:
+def _described(session: SparkSession, table: str) -> dict[str, str]:
     """What Spark says of a table, by the names that it gives. Raises Spark's errors."""
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     return {row.col_name: str(row.data_type) for row in rows}
@@ -51,7 +53,7 @@ def described(session: SparkSession, table: str) -> dict[str, str]:
 
 def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFrame]:
     """Frames that have a row for each newer file or version of the table."""
-    found = described(session, table.name)
+    found = _described(session, table.name)
     provider = found.get("Provider", "").lower()
     if provider == "iceberg":
         yield session.sql(f"SELECT 1 FROM {table.name}.snapshots WHERE committed_at >= {since}")
@@ -62,15 +64,47 @@ def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFr
         return
     partition = _as_named(table, found)
     if "Location" in found:
-        listed = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        files = listed.load(found["Location"]).where(f"modificationTime >= {since}")
-        for name, value in partition.items():
-            files = files.where(files.path.contains(f"/{name}={value}/"))
-        yield files.select("path")
+        yield _newer_files(session, found["Location"], partition, since)
     if provider != "hive" or "Location" not in found:  # Hive's tables have no such column
         where = [f"_metadata.file_modification_time >= {since}"]
         where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
         yield session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}")
+
+
+def _newer_files(
+    session: SparkSession, folder: str, partition: Mapping[str, str], since: str
+) -> DataFrame:
+    """The paths of the newer files below a folder, in the folders of the partition."""
+    listed = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = listed.load(folder).where(f"modificationTime >= {since}")
+    for name, value in partition.items():
+        files = files.where(files.path.contains(f"/{name}={value}/"))
+    return files.select("path")
+
+
+def left_files(session: SparkSession, sql: str, began: float) -> str | None:
+    """The folder with files that the next job would add to a table that the statement writes.
+
+    Spark's tasks move the files that they have finished to ``TABLE/_temporary/0``, and at its end a
+    job moves all files from there into the table, also those of a job that was killed
+    (SPARK-29037). No reader of the table sees them before that. ``began`` is when the statement
+    began: older files are not its own. Newer ones may be those of another job that still writes.
+    ``None``: there are none, or the table can't be read. Raises Spark's other errors.
+    """
+    for table in tables_with_files_of_tasks(sql):
+        try:
+            found = _described(session, table.name)
+            folder = f"{found['Location']}/_temporary/0"
+            newer = _newer_files(session, folder, _as_named(table, found), _since(began))
+            if newer.limit(1).collect():
+                return folder
+        except (AnalysisException, KeyError):  # such as a folder that is not there
+            continue
+    return None
+
+
+def _since(began: float) -> str:
+    return f"timestamp_seconds({began - _CLOCKS:.3f})"
 
 
 def _as_named(table: AddedTo, found: Mapping[str, str]) -> dict[str, str]:
