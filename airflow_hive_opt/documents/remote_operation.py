@@ -30,20 +30,20 @@ class ServerProcess:
     """A process of a server.
 
     ``started`` is when its Spark has started, in milliseconds since 1970 by its own clock; 0 if
-    unknown. ``address`` is the IP address of its machine; it is empty if the connection may lead to
-    another machine.
+    unknown. ``address`` is the IP address and the port at which it listens; it is empty if the
+    connection may lead to another server.
     """
 
     started: int = 0
     address: str = ""
 
     def is_replaced_by(self, other: ServerProcess) -> bool:
-        """Whether ``other`` is a later process of the server, which answers at the same port.
+        """Whether ``other`` is another process at the same address.
 
-        >>> old = ServerProcess(1_795_942_119_950, "10.0.0.5")
-        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.5"))
+        >>> old = ServerProcess(1_795_942_119_950, "10.0.0.5:15002")
+        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.5:15002"))
         True
-        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.6"))
+        >>> old.is_replaced_by(ServerProcess(1_795_942_134_229, "10.0.0.6:15002"))
         False
         """
         if not (self.started and other.started and self.address):

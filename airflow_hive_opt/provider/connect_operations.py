@@ -19,13 +19,15 @@ from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException
 from airflow_hive_opt.provider.earlier_statement import (
+    check_left_files,
     check_other_server,
-    check_unclear,
     check_unreadable,
+    check_written,
     ending_if_unknown,
     failed_outcome,
     interrupt,
     no_record,
+    not_ended,
     warn_of_other_work,
 )
 from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord, cause_of
@@ -85,10 +87,10 @@ class ConnectOperations:
         Returns its outcome if it has done the job, so that this attempt has nothing to do. ``conf``
         are the settings of the job's session. An operation that does other work is interrupted, and
         so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
-        does not say that it has ended, or if this attempt is stopped. Raises
-        ``AirflowFailException`` if the server does not know how it has ended, if it has not
-        succeeded and may have written, or if the connection names another server now. Raises
-        ``LeftRunning`` if it runs and the triggerer can wait for it.
+        does not say that it has ended, if it has left files that this attempt would add, or if this
+        attempt is stopped. Raises ``AirflowFailException`` if the server does not know how it has
+        ended, if it has not succeeded and may have written, or if the connection names another
+        server now. Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(conf)
         try:
@@ -101,22 +103,27 @@ class ConnectOperations:
             return None
         same = (found.work, found.cause) == (self._work, self._cause)
         is_same = same and found.attempt < self._attempt
+        is_retry = found.cause == self._cause
+        given = found, self._url, job, conf, is_retry
         if found.server != self._server and not found.has_ended:
             check_other_server(found, self._server, self._cause)
+            check_left_files(*given)
             self._record.forget(found)
             return None
         ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
             return self._adopted(found)
         if ending == "unknown":
-            ending = self._if_unknown(found)
-        if found.cause == self._cause and found.work != self._work:
+            ending = ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
+        if is_retry and found.work != self._work:
             warn_of_other_work(found, ending)
-        is_unclear = ending in ("unclear", "unknown") and found.work == self._work
-        self._forget(found, "unclear" if is_unclear else "")
-        self._release(found)  # before the look, or a client that still lives may begin it again
-        if is_unclear:
-            check_unclear(found, self._url, job, conf, self._cause)
+        if ending != "unknown":
+            self._forget(found, ending)
+        self._release(found)  # before a look, or a client that still lives may begin it again
+        if ending == "unclear" and found.work == self._work:
+            check_written(*given)
+        if ending in ("unclear", "unknown"):
+            check_left_files(*given)
             self._record.forget(found)
         self.raise_if_stopped()
         return None
@@ -146,7 +153,7 @@ class ConnectOperations:
             ending = "unclear"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
-            ending = self._if_unknown(found)
+            ending = ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
         self._forget(found, ending)
         self._release(found)
         self.raise_if_stopped()
@@ -171,15 +178,15 @@ class ConnectOperations:
                 "does not begin"
             )
         who = (self._attempt, time.time(), self._work, self._cause)
-        text = outcome.statement and masked(outcome.statement)  # Airflow's pages show the record
-        done = replace(outcome, statement=text)
+        # Airflow's pages show the record.
+        done = replace(outcome, statement=outcome.statement and masked(outcome.statement))
         record = RemoteOperation(self._server, found, *who, done, process)
         self._record.write(record)
         self._own = record
         if self._is_stopped:  # by the handler of SIGTERM, meanwhile: the server gets no request
             self._own = None
             self._record.forget(record)
-        self.raise_if_stopped()
+            self.raise_if_stopped()
         if self._defers and SOURCE_CHANGED in (outcome.statement or ""):
             log.info(NOT_DEFERRED, "the statement may have to run again without its keys")
             return None
@@ -304,17 +311,10 @@ class ConnectOperations:
             if follow and self._defers:
                 log.info("the triggerer waits for it: %s", error)
                 raise LeftRunning(found.id) from None
-            message = (
-                f"try {found.attempt} of this task has begun a statement on the Spark Connect "
-                f"server {found.server}, and nothing shows that it has ended: {error}"
-            )
-            raise without_stack(AirflowException(message)) from None
+            raise not_ended(found, error) from None
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
             interrupt(self._url, found.id, _PATIENCE)
             raise
-
-    def _if_unknown(self, found: RemoteOperation) -> Ending:
-        return ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
 
     def _adopted(self, found: RemoteOperation) -> Outcome:
         """The outcome of an operation that has succeeded."""

@@ -1,8 +1,8 @@
 """What an attempt makes of an earlier statement on a Spark Connect server that has not succeeded.
 
 If nobody knows how it has ended, a retry fails. A task that somebody has cleared goes on with a
-warning: whoever has cleared it can look at the table. Files that wait to be added to the table are
-not seen by a look at it, so they stop this task too.
+warning: whoever has cleared it can look at the table. Nobody sees there the files that the next
+statement would add, so they stop this task too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
@@ -44,6 +45,15 @@ def no_record(server: str) -> AirflowFailException:
         "run the statement again"
     )
     return without_stack(AirflowFailException(message))
+
+
+def not_ended(found: RemoteOperation, why: Exception) -> AirflowException:
+    """The error of an attempt that does not hear that the operation has ended."""
+    message = (
+        f"try {found.attempt} of this task has begun a statement on the Spark Connect server "
+        f"{found.server}, and nothing shows that it has ended: {why}"
+    )
+    return without_stack(AirflowException(message))
 
 
 def ending_if_unknown(
@@ -95,47 +105,75 @@ def _was_started_again(found: RemoteOperation, url: str, check: Callable[[], Non
             raise without_stack(AirflowException(message)) from None
 
 
-def check_unclear(
-    found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str], cause: str
+def check_written(
+    found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str], is_retry: bool
 ) -> None:
-    """It may have written after all; raises ``AirflowFailException`` if that can't be excluded.
+    """It has not succeeded, and has ended: raises ``AirflowFailException`` if it may have written.
 
-    ``job`` has the same statement, ``url`` and ``conf`` are those of its session. A task that
-    somebody has cleared may repeat what is in the table. Raises ``AirflowException`` for each task
-    while files wait there to be added to the table, and if the server fails.
+    ``job`` has the same statement, ``url`` and ``conf`` are those of its session. If the attempt is
+    not a retry but was cleared, this only warns. Raises ``AirflowException`` if the server fails.
     """
-    from pyspark.errors import PySparkException
+    from airflow_hive_opt.spark.application.written_since import why_it_may_have_written
 
-    from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.spark.application.written_since import (
-        left_files,
-        why_it_may_have_written,
-    )
-    from airflow_hive_opt.spark.session.connect import remote_session
-
-    told = f"the statement of try {found.attempt} of this task has not succeeded on {found.server}"
-    with remote_session(url, {**conf, **job.session_conf}) as session:
-        try:
-            folder = left_files(session, job.statement, found.began)
-            why = why_it_may_have_written(session, job.statement, found.began)
-        except PySparkException as error:
-            message = f"{told}, and nothing shows whether it has written: {in_words(error)}"
-            raise without_stack(AirflowException(message)) from None
-    if folder is not None:
-        message = (
-            f"{told}, and {folder} has files that the next statement would add to the table. They "
-            "are its own, or those of another job that still writes. If no other job writes to "
-            "the table, delete this folder. The next try looks again"
-        )
-        raise without_stack(AirflowException(message))
+    why = _asked(why_it_may_have_written, found, url, job, conf, is_retry)
     if why is None:
         log.info("the statement of try %d has ended before it wrote", found.attempt)
         return
-    told += f", and it may have written all or some of its rows: {why}"
-    if found.cause == cause:
+    message = (
+        f"the statement of try {found.attempt} of this task has not succeeded on {found.server}, "
+        f"and it may have written all or some of its rows: {why}"
+    )
+    if is_retry:
         way_out = "Look at the table, then clear the task to run the statement again"
-        raise without_stack(AirflowFailException(f"{told}. {way_out}"))
-    log.warning("%s. Look for rows that are there twice", told)
+        raise without_stack(AirflowFailException(f"{message}. {way_out}"))
+    log.warning("%s. Look for rows that are there twice", message)
+
+
+def check_left_files(
+    found: RemoteOperation, url: str, job: Job, conf: Mapping[str, str], is_retry: bool
+) -> None:
+    """Raises ``AirflowException`` if it may have left files that the statement of ``job`` adds.
+
+    See :func:`check_written`.
+    """
+    from airflow_hive_opt.spark.application.written_since import left_files
+
+    if (folder := _asked(left_files, found, url, job, conf, is_retry)) is None:
+        return
+    message = (
+        f"{folder} has files that this statement would add to the table. They are those of the "
+        f"statement of try {found.attempt} of this task, or those of another job. Once none of "
+        "these runs any more, delete the folder. The next try looks again"
+    )
+    raise without_stack(AirflowException(message))
+
+
+def _asked(
+    look: Callable[[SparkSession, str, float], str | None],
+    found: RemoteOperation,
+    url: str,
+    job: Job,
+    conf: Mapping[str, str],
+    is_retry: bool,
+) -> str | None:
+    """What a look at the tables of the statement of ``job`` finds."""
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.spark.session.connect import remote_session
+
+    with remote_session(url, {**conf, **job.session_conf}) as session:
+        try:
+            return look(session, job.statement, found.began)
+        except PySparkException as error:
+            message = (
+                f"the statement of try {found.attempt} of this task is not known to have "
+                f"succeeded, and nothing shows whether it has written: {in_words(error)}"
+            )
+            if is_retry:
+                raise without_stack(AirflowException(message)) from None
+            log.warning("%s. If it adds rows, look for rows that are there twice", message)
+            return None
 
 
 def check_other_server(found: RemoteOperation, now: str, cause: str) -> None:

@@ -34,13 +34,16 @@ class AddedTo:
 def tables_with_files_of_tasks(sql: str) -> tuple[AddedTo, ...]:
     """The tables whose folder holds the files of INSERT's finished tasks until its end.
 
-    ``INSERT OVERWRITE`` of a whole table deletes that folder first.
+    ``INSERT OVERWRITE`` of a whole table deletes that folder first, as one without a value for a
+    partition does.
 
     >>> tables_with_files_of_tasks("INSERT OVERWRITE r PARTITION (day = '2026-01-31') SELECT 1")
     (AddedTo(name='`r`', partition=(('day', '2026-01-31'),)),)
     >>> tables_with_files_of_tasks("INSERT INTO d.r SELECT 1")
     (AddedTo(name='`d`.`r`', partition=()),)
     >>> tables_with_files_of_tasks("INSERT OVERWRITE r SELECT 1")
+    ()
+    >>> tables_with_files_of_tasks("INSERT OVERWRITE r PARTITION (day) SELECT 1, '2026-01-31'")
     ()
     """
     tree = tree_of(split_settings(sql)[1])
@@ -49,8 +52,12 @@ def tables_with_files_of_tasks(sql: str) -> tuple[AddedTo, ...]:
         _added_to(target)
         for insert in found
         if (target := _target_of(insert)) is not None
-        and not (insert.args.get("overwrite") and target.args.get("partition") is None)
+        and not (insert.args.get("overwrite") and not _has_value(target.args.get("partition")))
     )
+
+
+def _has_value(partition: exp.Partition | None) -> bool:
+    return partition is not None and partition.find(exp.EQ) is not None
 
 
 def _target_of(insert: exp.Insert) -> exp.Table | None:

@@ -112,6 +112,12 @@ class AirflowTask:
         found = re.findall(r'"timestamp":"([^"]*)".*?"event":"((?:[^"\\]|\\.)*)"', text)
         return "\n".join(" ".join(parts) for parts in found)
 
+    def left_files(self) -> Path | None:
+        """The folder that the last try tells the user to delete."""
+        last = [log for number in range(1, 9) if (log := self.log(number))][-1]
+        found = re.search(r"file:(\S+/_temporary/0) has files", last)
+        return Path(found[1]) if found else None
+
     @property
     def attempts(self) -> Path:
         """The folder in which the attempts write."""

@@ -233,7 +233,8 @@ class Round:
             if self.state() == whole:
                 return
             result.clears += 1
-            shutil.rmtree(task.folder / "_temporary", ignore_errors=True)  # as the message says
+            if folder := task.left_files():
+                shutil.rmtree(folder)
             task.clear_by_user()
             task.until(lambda: task.run_state() not in ends, 30)
 

@@ -368,7 +368,8 @@ def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
     assert recorded(folder).may_have_written
 
 
-def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, caplog):
+def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, monkeypatch, caplog):
+    tells(monkeypatch, None)
     with answering(CANCELED) as server:
         first = left_by_first(folder, server.url)
         failed = Outcome(Status.FAILED, "stopped")
@@ -631,7 +632,7 @@ def test_a_worker_follows_behind_a_proxy_that_cuts_each_stream(monkeypatch, cut)
         assert left.ending() is Ending.SUCCEEDED
 
 
-AT_AN_ADDRESS = ServerProcess(1, "10.0.0.5")
+AT_AN_ADDRESS = ServerProcess(1, "10.0.0.5:15002")
 
 
 def is_started_again(monkeypatch, answer, why=None):
@@ -727,13 +728,45 @@ def test_files_that_the_next_statement_would_add_stop_each_attempt(folder, monke
     with answering(CANCELED) as server:
         left_by_first(folder, server.url)
         for _ in range(2):
-            with pytest.raises(AirflowException, match="/_temporary/0 has files .* delete") as no:
+            with pytest.raises(AirflowException, match="/_temporary/0 has files .*delete") as no:
                 of_try(folder, server.url, 2, max_tries=max_tries).outcome_of_earlier(JOB, {})
             assert not isinstance(no.value, AirflowFailException)
         tells(monkeypatch, None)
         last = of_try(folder, server.url, 3, max_tries=max_tries)
         assert last.outcome_of_earlier(JOB, {}) is None
     assert record_of(folder) is None
+
+
+@pytest.mark.parametrize("how", ["other work", "unknown", "another server"])
+def test_a_cleared_task_adds_no_left_files_whatever_it_runs(folder, monkeypatch, how):
+    tells(monkeypatch, "nobody asks", "s3a://b/r/_temporary/0")
+    job = replace(JOB, sql="INSERT INTO r SELECT 2") if how == "other work" else JOB
+    with answering(GONE if how == "unknown" else CANCELED) as server, answering(GONE) as other:
+        left_by_first(folder, other.url if how == "another server" else server.url)
+        for number in (2, 3):
+            cleared = of_try(folder, server.url, number, max_tries=3)
+            with pytest.raises(AirflowException, match="/_temporary/0 has files"):
+                cleared.outcome_of_earlier(job, {})
+        assert recorded(folder).may_have_written is (how == "other work")
+        tells(monkeypatch, None)
+        last = of_try(folder, server.url, 4, max_tries=3)
+        assert last.outcome_of_earlier(job, {}) is None
+    assert record_of(folder) is None
+
+
+def test_a_cleared_task_whose_table_can_not_be_read_runs(folder, monkeypatch, caplog):
+    def fails(*_):
+        raise PySparkException("[NO_FILE_SYSTEM] s3")
+
+    tells(monkeypatch, None)
+    monkeypatch.setattr(written_since, "left_files", fails)
+    with answering(CANCELED) as server:
+        left_by_first(folder, server.url)
+        with pytest.raises(AirflowException, match="nothing shows whether it has written: .*s3"):
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+        cleared = of_try(folder, server.url, 3, max_tries=3)
+        assert cleared.outcome_of_earlier(JOB, {}) is None
+    assert "rows that are there twice" in caplog.text
 
 
 def test_a_cleared_task_warns_if_its_table_has_been_written_to(folder, monkeypatch, caplog):

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import time
-from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from signal import SIGKILL
 
@@ -33,6 +33,7 @@ INSERT = (
     "FROM restarted.fact f JOIN restarted.keys k ON f.p = k.p AND k.id < 3"
 )
 ROWS = [0, 1, 2]
+NUMBERS = count()
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +55,12 @@ def server(tmp_path_factory, metastore_service):
 
 
 @pytest.fixture
-def result(server, monkeypatch, request):
+def result(server, monkeypatch):
     """The name of a table without rows, and its folder."""
     at = {"conn_type": "spark_connect", "host": server.host, "port": server.port}
     monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps(at))
     monkeypatch.setattr(server_process, "_TO_END", 1)
-    name = f"restarted.result_{abs(hash(request.node.name))}"
+    name = f"restarted.result_{next(NUMBERS)}"
     with remote_session(server.url, {}) as session:
         session.sql(f"CREATE TABLE {name} (id INT, day STRING) USING parquet PARTITIONED BY (day)")
         described = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
@@ -72,9 +73,8 @@ def rows(server, table):
         return sorted(row.id for row in session.table(table).collect())
 
 
-@contextmanager
-def killed(server, folder, sql, at, pattern):
-    """The first attempt, whose server and worker are killed once there is such a file."""
+def kill_first(server, folder, sql, at, pattern):
+    """Runs the first attempt; kills its server and its worker once there is such a file."""
     with first_attempt(folder, sql) as task:
         deadline = time.monotonic() + 120
         while not any(at.glob(pattern)):
@@ -83,7 +83,6 @@ def killed(server, folder, sql, at, pattern):
             time.sleep(0.02)
         server.kill(SIGKILL)
     server.start()
-    yield
 
 
 @pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
@@ -91,8 +90,8 @@ def test_a_statement_that_ended_with_its_server_runs_again(server, result, tmp_p
     caplog.set_level(logging.INFO)
     table, at = result
     sql = INSERT.format(verb=verb, first_slow=0).format(table=table)
-    with killed(server, tmp_path, sql, at, "_temporary/0"):
-        made(tmp_path, sql).execute(context(tmp_path, 2))
+    kill_first(server, tmp_path, sql, at, "_temporary/0")
+    made(tmp_path, sql).execute(context(tmp_path, 2))
     assert rows(server, table) == ROWS
     assert "the server was started again since" in caplog.text
 
@@ -101,10 +100,10 @@ def test_a_statement_that_ended_with_its_server_runs_again(server, result, tmp_p
 def test_files_of_finished_tasks_are_not_added_twice(server, result, tmp_path, verb):
     table, at = result
     sql = INSERT.format(verb=verb, first_slow=2).format(table=table)
-    with killed(server, tmp_path, sql, at, "_temporary/0/task_*"):
-        for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
-            with pytest.raises(AirflowException, match="/_temporary/0 has files"):
-                made(tmp_path, sql).execute(attempt)
+    kill_first(server, tmp_path, sql, at, "_temporary/0/task_*")
+    for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
+        with pytest.raises(AirflowException, match="/_temporary/0 has files"):
+            made(tmp_path, sql).execute(attempt)
     assert rows(server, table) == []
     shutil.rmtree(at / "_temporary" / "0")
     made(tmp_path, sql).execute(context(tmp_path, 4, max_tries=5))

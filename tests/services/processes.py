@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from random import randint
 from signal import SIGINT, SIGKILL, Signals
 from typing import Any
 
@@ -29,10 +30,20 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def lasting_port(host: str = HOST) -> int:
+    """A port that a server finds free again when it is started again: clients get others."""
+    while True:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((host, port := randint(20_000, 32_000)))
+            return port
+
+
 def own_address() -> str | None:
-    """An IPv4 address of this machine that is not loopback; ``None`` if it has no other."""
+    """An IPv4 address that no other machine has; ``None`` if there is none."""
+    from airflow_hive_opt.spark.session.server_process import address_of
+
     for found in chain(*psutil.net_if_addrs().values()):
-        if found.family is socket.AF_INET and not found.address.startswith("127."):
+        if found.family is socket.AF_INET and address_of(found.address):
             return found.address
     return None
 

@@ -13,7 +13,7 @@ from signal import SIGTERM, Signals
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
-from tests.services.processes import HOST, end, free_port, listens, server
+from tests.services.processes import HOST, end, lasting_port, listens, server
 from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 
 
@@ -52,7 +52,7 @@ def spark_connect(
     """
     ensure_java()
     (folder / "warehouse" / "tables").mkdir(parents=True)
-    port = free_port()
+    port = lasting_port(host)
     conf = {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.sql.catalogImplementation": "hive",

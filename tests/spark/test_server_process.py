@@ -48,6 +48,8 @@ def names(monkeypatch):
     def resolved(host, *_):
         if host == "unknown":
             raise OSError(host)
+        if ".." in host:
+            host.encode("idna")
         return [(None, None, None, "", (found, 0)) for found in ADDRESSES.get(host, [host])]
 
     monkeypatch.setattr(server_process.socket, "getaddrinfo", resolved)
@@ -64,9 +66,9 @@ def slept(monkeypatch):
 @pytest.mark.parametrize(
     ("host", "server", "address"),
     [
-        ("10.0.0.5", SERVER, "10.0.0.5"),
-        ("spark.example.org", "spark.example.org:15002", "10.0.0.5"),
-        ("spark.example.org", SERVER, "10.0.0.5"),
+        ("10.0.0.5", SERVER, SERVER),
+        ("spark.example.org", "spark.example.org:15002", SERVER),
+        ("spark.example.org", SERVER, SERVER),
         ("10.0.0.5", "balancer.example.org:15002", ""),
         ("two.example.org", "two.example.org:15002", ""),
         ("localhost", "localhost:15002", ""),
@@ -75,11 +77,18 @@ def slept(monkeypatch):
         ("unknown", SERVER, ""),
         ("unknown", "unknown:15002", ""),
         ("", SERVER, ""),
+        ("a..b", SERVER, ""),
     ],
 )
 def test_an_address_counts_if_it_is_the_servers_own(host, server, address):
     found = process_of(session_of({**FIRST, "spark.driver.host": host}), server)
-    assert found == ServerProcess(1000, address)
+    assert found == (ServerProcess(1000, address) if address else ServerProcess())
+
+
+@pytest.mark.parametrize(("own", "is_one"), [("15003", True), ("15002", False), ("0", False)])
+def test_a_proxy_on_the_servers_machine_has_another_port(own, is_one):
+    settings = {**FIRST, "spark.connect.grpc.binding.port": own}
+    assert bool(process_of(session_of(settings), "10.0.0.5:15003").address) is is_one
 
 
 def test_a_server_may_refuse_to_tell_its_settings(slept):

@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from packaging.version import Version
+from pyspark.errors import PySparkException
 
 from tests.versions.installed import SPARK
 
 if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
+from airflow_hive_opt.spark.application import written_since
 from airflow_hive_opt.spark.application.written_since import left_files, why_it_may_have_written
 from airflow_hive_opt.spark.session.connect import remote_session
 
@@ -101,3 +103,32 @@ def test_a_whole_table_that_is_overwritten_takes_no_left_files(session, table):
     assert left_files(session, f"INSERT OVERWRITE {table} SELECT 1, 'a'", 0.0) is None
     assert left_files(session, "INSERT INTO since.missing SELECT 1", 0.0) is None
     assert left_files(session, "INSERT INTO ${name} SELECT 1", 0.0) is None
+
+
+def test_left_files_are_found_whatever_the_names_of_folder_and_columns(session, tmp_path):
+    at = tmp_path / "[a] {b}*"
+    session.sql(
+        f"CREATE TABLE since.named (id INT, `Day` STRING, `my:p` STRING) USING parquet "
+        f"PARTITIONED BY (`Day`, `my:p`) LOCATION '{at}'"
+    )
+    insert = "INSERT OVERWRITE since.named PARTITION (day = 'A', `my:p` = 'b') SELECT 1"
+    session.sql(insert)
+    task = at / "_temporary" / "0" / "task_1_m_000000" / "day=A" / "my%3Ap=b"
+    task.mkdir(parents=True)
+    (task / "part-00000.parquet").write_bytes(b"rows")
+    try:
+        assert left_files(session, insert, 0.0).endswith("/_temporary/0")
+        assert left_files(session, insert.replace("'A'", "'C'"), 0.0) is None
+        added = insert.replace("OVERWRITE", "INTO")
+        assert "has been written to" in why_it_may_have_written(session, added, 0.0)
+    finally:
+        session.sql("DROP TABLE since.named")
+
+
+def test_an_error_of_the_storage_is_no_answer(session, table, monkeypatch):
+    far = {"Location": "nowhere://b/far", "Provider": "parquet"}
+    monkeypatch.setattr(written_since, "_described", lambda *_: far)
+    with pytest.raises(PySparkException, match="nowhere"):
+        left_files(session, f"INSERT INTO {table} SELECT 1", 0.0)
+    monkeypatch.setattr(written_since, "_described", lambda *_: {**far, "Provider": "iceberg"})
+    assert left_files(session, f"INSERT INTO {table} SELECT 1", 0.0) is None

@@ -7,6 +7,7 @@ rows then, or some of them. Files may be in place before the metastore knows the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ from airflow_hive_opt.statement.identifiers import quote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LAKES = ("iceberg", "delta")  # they commit without moving files
+_MISSING = ("[PATH_NOT_FOUND]", "[TABLE_OR_VIEW_NOT_FOUND]")
+_PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
 
@@ -75,11 +79,13 @@ def _newer_files(
     session: SparkSession, folder: str, partition: Mapping[str, str], since: str
 ) -> DataFrame:
     """The paths of the newer files below a folder, in the folders of the partition."""
-    listed = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-    files = listed.load(folder).where(f"modificationTime >= {since}")
-    for name, value in partition.items():
-        files = files.where(files.path.contains(f"/{name}={value}/"))
-    return files.select("path")
+    path = _PATTERN.sub(r"\\\g<0>", folder)
+    read = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    newer = read.load(path).where(f"modificationTime >= {since}")
+    files: DataFrame = newer.selectExpr("lower(path) AS path")
+    for name, value in partition.items():  # Hive writes the names of columns in lower case
+        files = files.where(files.path.contains(f"/{name}={value}/".lower()))
+    return files
 
 
 def left_files(session: SparkSession, sql: str, began: float) -> str | None:
@@ -89,18 +95,25 @@ def left_files(session: SparkSession, sql: str, began: float) -> str | None:
     job moves all files from there into the table, also those of a job that was killed
     (SPARK-29037). No reader of the table sees them before that. ``began`` is when the statement
     began: older files are not its own. Newer ones may be those of another job that still writes.
-    ``None``: there are none, or the table can't be read. Raises Spark's other errors.
+    ``None``: there are none, or there is no such table. Raises Spark's other errors.
     """
     for table in tables_with_files_of_tasks(sql):
         try:
             found = _described(session, table.name)
+            if "Location" not in found or found.get("Provider", "").lower() in _LAKES:
+                continue
             folder = f"{found['Location']}/_temporary/0"
             newer = _newer_files(session, folder, _as_named(table, found), _since(began))
             if newer.limit(1).collect():
                 return folder
-        except (AnalysisException, KeyError):  # such as a folder that is not there
-            continue
+        except AnalysisException as error:
+            if not _is_missing(error):
+                raise
     return None
+
+
+def _is_missing(error: AnalysisException) -> bool:
+    return any(condition in str(error) for condition in _MISSING)
 
 
 def _since(began: float) -> str:
@@ -113,6 +126,6 @@ def _as_named(table: AddedTo, found: Mapping[str, str]) -> dict[str, str]:
     named = {}
     for name, value in table.partition:
         visible, kind = columns.get(name, ("", ""))
-        if kind == "string" and BARE.fullmatch(value):
+        if kind == "string" and BARE.fullmatch(value) and BARE.fullmatch(visible):
             named[visible] = value
     return named

@@ -1,9 +1,9 @@
 """Which process of a Spark Connect server answers, and whether an earlier one runs no more.
 
 A server that was started again does not know what its process before it has done. But that process
-has ended if another one has its address, which two processes can't have at once. Nothing can be
-said behind a load balancer, a proxy or a tunnel: there another server may answer. So the address
-counts only if the server itself names it as its own.
+has ended if another one has its address and port, which two processes can't have at once. Nothing
+can be said behind a load balancer, a proxy or a tunnel: there another server may answer. So address
+and port count only if the server itself names them as its own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _HOST, _STARTED = "spark.driver.host", "spark.app.startTime"
+_PORT, _DEFAULT_PORT = "spark.connect.grpc.binding.port", "15002"
 # Several machines may have the same one of these: Docker gives the last of them to its networks.
 _NOT_OF_ONE_MACHINE = tuple(
     map(ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"))
@@ -62,12 +63,14 @@ def has_ended(
 
 
 def _told(session: SparkSession, server: str) -> ServerProcess:
-    started = session.conf.get(_STARTED, None) or ""
-    host = session.conf.get(_HOST, None) or ""
-    own = address_of(host)
-    is_direct = own is not None and own == address_of(server.rpartition(":")[0])
-    address = own if is_direct and own is not None else ""
-    return ServerProcess(int(started) if started.isdecimal() else 0, address)
+    host, _, port = server.rpartition(":")
+    address = address_of(host)
+    if address is None or session.conf.get(_PORT, _DEFAULT_PORT) != port:
+        return ServerProcess()
+    if address_of(session.conf.get(_HOST, "") or "") != address:
+        return ServerProcess()
+    started = session.conf.get(_STARTED, "") or ""
+    return ServerProcess(int(started) if started.isdecimal() else 0, f"{address}:{port}")
 
 
 def address_of(host: str) -> str | None:
@@ -79,12 +82,11 @@ def address_of(host: str) -> str | None:
     (None, None, None)
     """
     try:
-        found = {each[4][0] for each in socket.getaddrinfo(host, None, socket.AF_INET)}
-    except OSError:  # it has none
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host, None, socket.AF_INET)}
+    except (OSError, UnicodeError):  # it has none, or is no name
         return None
     if len(found) != 1 or not host:
         return None
-    address = str(found.pop())
-    if any(ip_address(address) in network for network in _NOT_OF_ONE_MACHINE):
-        return None
-    return address
+    (address,) = found
+    is_shared = any(ip_address(address) in network for network in _NOT_OF_ONE_MACHINE)
+    return None if is_shared else address
