@@ -117,7 +117,7 @@ def check_written(
 
     why = _asked(why_it_may_have_written, found, url, job, conf, is_retry)
     if why is None:
-        log.info("the statement of try %d has ended before it wrote", found.attempt)
+        log.info("a second run repeats no row of the statement of try %d", found.attempt)
         return
     message = (
         f"the statement of try {found.attempt} of this task has not succeeded on {found.server}, "

@@ -186,7 +186,7 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog)
     assert rows() == []
     caplog.set_level(logging.INFO)
     made(folder, SLOW).execute(context(folder, 2))
-    assert "has ended before it wrote" in caplog.text
+    assert "a second run repeats no row of the statement of try 1" in caplog.text
     assert rows() == ROWS
 
 
