@@ -115,12 +115,11 @@ def servers(tmp_path_factory, metastore_service):
         }
 
     needed = any(case.kind != "cluster" for case, _ in rounds(os.environ))
+    host = own_address() or HOST  # by it a task knows whether a server was started again
     with ExitStack() as stack:
         found = []
         for _ in range(AT_ONCE if needed else 0):
             page, folder = free_port(), tmp_path_factory.mktemp("connect")
-            # A task knows whether a server was started again by this address.
-            host = own_address() or HOST
             running = stack.enter_context(spark_connect(folder, own(page), host))
             found.append(Server(running, page))
         yield found

@@ -15,6 +15,7 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.connections import deployment_of
 from airflow_hive_opt.spark.session.connect import remote_session
+from tests.operators.star_tables import make_star
 from tests.services.processes import HOST, free_port
 from tests.versions.installed import needs_spark
 
@@ -27,10 +28,7 @@ FOREVER = "SELECT count(*) AS n FROM range(0, 100000000000, 1, 8) r, op.fact WHE
 @pytest.fixture(scope="module")
 def remote(connect_server):
     with remote_session(connect_server.url, {}) as session:
-        session.sql("CREATE DATABASE op")
-        frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-        frame.coalesce(1).write.partitionBy("p").saveAsTable("op.fact")
-        frame.coalesce(1).write.saveAsTable("op.keys")
+        make_star(session, "op")
         yield session
         session.sql("DROP DATABASE op CASCADE")
 

@@ -34,6 +34,7 @@ from airflow_hive_opt.spark.session import connect_following
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.triggers.connect_statement import ConnectStatementTrigger
 from tests.operators.connect_attempt import context, first_attempt, made, record_of
+from tests.operators.star_tables import make_star
 from tests.operators.test_application_trigger import in_its_own_loop
 from tests.operators.test_connect_retries import INSERT as OTHER
 from tests.operators.test_connect_retries import ROUNDS, ROWS, begun, kill, running
@@ -47,10 +48,7 @@ ENDLESS = INSERT.replace("400L", "600000L")
 
 
 def with_tables(session):
-    session.sql("CREATE DATABASE deferred")
-    frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-    frame.coalesce(1).write.partitionBy("p").saveAsTable("deferred.fact")
-    frame.coalesce(1).write.saveAsTable("deferred.keys")
+    make_star(session, "deferred")
     session.sql("CREATE TABLE deferred.result (id INT, slept STRING) USING parquet")
 
 

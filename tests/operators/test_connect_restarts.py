@@ -22,6 +22,7 @@ if Version("4.0") > SPARK:
 from airflow_hive_opt.spark.session import server_process
 from airflow_hive_opt.spark.session.connect import remote_session
 from tests.operators.connect_attempt import context, first_attempt, made
+from tests.operators.star_tables import make_star
 from tests.services.processes import own_address
 from tests.services.spark_connect import spark_connect
 
@@ -47,10 +48,7 @@ def server(tmp_path_factory, metastore_service):
     }
     with spark_connect(tmp_path_factory.mktemp("connect"), own, host) as running:
         with remote_session(running.url, {}) as session:
-            session.sql("CREATE DATABASE restarted")
-            frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-            frame.coalesce(1).write.partitionBy("p").saveAsTable("restarted.fact")
-            frame.coalesce(1).write.saveAsTable("restarted.keys")
+            make_star(session, "restarted")
         yield running
 
 

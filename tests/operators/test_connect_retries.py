@@ -25,6 +25,7 @@ from airflow_hive_opt.provider.operation_record import OperationRecord
 from airflow_hive_opt.spark.session.connect import remote_session
 from tests.fuzz.findings import count_of
 from tests.operators.connect_attempt import context, first_attempt, made, record_of
+from tests.operators.star_tables import make_star
 from tests.services.processes import HOST, free_port
 
 ROUNDS = count_of("KILLS", 4)
@@ -40,10 +41,7 @@ ROWS = [0, 1, 2]
 @pytest.fixture(scope="module")
 def server(connect_server):
     with remote_session(connect_server.url, {}) as session:
-        session.sql("CREATE DATABASE again")
-        frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-        frame.coalesce(1).write.partitionBy("p").saveAsTable("again.fact")
-        frame.coalesce(1).write.saveAsTable("again.keys")
+        make_star(session, "again")
         session.sql("CREATE TABLE again.result (id INT, slept STRING) USING parquet")
         yield session
         session.sql("DROP DATABASE again CASCADE")

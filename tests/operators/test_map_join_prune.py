@@ -18,6 +18,7 @@ from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS
 from airflow_hive_opt.provider.connections import deployment_of
 from airflow_hive_opt.provider.embedded import embedded_settings
+from tests.operators.star_tables import make_star
 from tests.versions.installed import needs_airflow
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
@@ -26,10 +27,7 @@ SQL = "SELECT f.id, f.p FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < {{
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark):
-    spark.sql("CREATE DATABASE IF NOT EXISTS op")
-    frame = spark.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-    frame.coalesce(1).write.partitionBy("p").saveAsTable("op.fact")
-    frame.coalesce(1).write.saveAsTable("op.keys")
+    make_star(spark, "op")
     spark.sql("CREATE TABLE op.result (id INT, p INT) STORED AS PARQUET")
     yield
     spark.sql("DROP DATABASE op CASCADE")

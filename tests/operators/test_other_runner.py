@@ -12,6 +12,7 @@ from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.plugins.macros import restricted_sql
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.operators.star_tables import make_star
 from tests.operators.test_dag import start  # noqa: F401 - a fixture
 from tests.operators.test_split_form import context, rendered
 from tests.versions.installed import needs_airflow
@@ -24,10 +25,7 @@ SQL = (
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark):
-    spark.sql("CREATE DATABASE other")
-    frame = spark.range(6).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-    frame.coalesce(1).write.partitionBy("p").saveAsTable("other.fact")
-    frame.coalesce(1).write.saveAsTable("other.keys")
+    make_star(spark, "other", rows=6)
     spark.sql("CREATE TABLE other.result (id INT, p INT) STORED AS PARQUET")
     yield
     spark.sql("DROP DATABASE other CASCADE")

@@ -19,6 +19,7 @@ from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.operators.star_tables import make_star
 
 SQL = (
     "INSERT OVERWRITE TABLE split.result SELECT f.id, f.p FROM split.fact f "
@@ -28,10 +29,7 @@ SQL = (
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark):
-    spark.sql("CREATE DATABASE IF NOT EXISTS split")
-    frame = spark.range(6).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
-    frame.coalesce(1).write.partitionBy("p").saveAsTable("split.fact")
-    frame.coalesce(1).write.saveAsTable("split.keys")
+    make_star(spark, "split", rows=6)
     spark.sql("CREATE TABLE split.result (id INT, p INT) STORED AS PARQUET")
     yield
     spark.sql("DROP DATABASE split CASCADE")

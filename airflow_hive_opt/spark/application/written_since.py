@@ -15,18 +15,20 @@ from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.metastores.partition_names import BARE
+from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.added_rows import (
     AddedTo,
     tables_added_to,
     tables_with_files_of_tasks,
 )
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_LAKES = ("iceberg", "delta")  # they commit without moving files
-_MISSING = ("[PATH_NOT_FOUND]", "[TABLE_OR_VIEW_NOT_FOUND]")
+_LAKES = (ICEBERG, DELTA)  # they commit without moving files
+_MISSING = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
@@ -107,13 +109,9 @@ def left_files(session: SparkSession, sql: str, began: float) -> str | None:
             if newer.limit(1).collect():
                 return folder
         except AnalysisException as error:
-            if not _is_missing(error):
+            if condition_of(error) not in _MISSING:
                 raise
     return None
-
-
-def _is_missing(error: AnalysisException) -> bool:
-    return any(condition in str(error) for condition in _MISSING)
 
 
 def _since(began: float) -> str:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_DEFAULT_PORT = 15002
+DEFAULT_PORT = 15002
+"""Of a Spark Connect server."""
+
 # Without any answer yet, the client waits for some seconds only.
 _FIRST_RETRIES = 4
 _PATIENCE_TO_STOP = 2.0  # seconds
@@ -144,7 +146,7 @@ def server_of(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        return f"{parts.hostname}:{parts.port or _DEFAULT_PORT}"
+        return f"{parts.hostname}:{parts.port or DEFAULT_PORT}"
     except ValueError:
         return "what the connection names"
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.remote_operation import ServerProcess
+from airflow_hive_opt.spark.session.connect import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _HOST, _STARTED = "spark.driver.host", "spark.app.startTime"
-_PORT, _DEFAULT_PORT = "spark.connect.grpc.binding.port", "15002"
+_PORT = "spark.connect.grpc.binding.port"
 # Several machines may have the same one of these: Docker gives the last of them to its networks.
 _NOT_OF_ONE_MACHINE = tuple(
     map(ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"))
@@ -65,7 +66,7 @@ def has_ended(
 def _told(session: SparkSession, server: str) -> ServerProcess:
     host, _, port = server.rpartition(":")
     address = address_of(host)
-    if address is None or session.conf.get(_PORT, _DEFAULT_PORT) != port:
+    if address is None or session.conf.get(_PORT, str(DEFAULT_PORT)) != port:
         return ServerProcess()
     if address_of(session.conf.get(_HOST, "") or "") != address:
         return ServerProcess()
