@@ -201,7 +201,8 @@ class Outcome:
     """How a job ended: for the log, for XCom and for the task's page.
 
     ``summary`` is ``None`` until the local task has run. ``statement`` is the text that Spark ran.
-    ``token`` is the job's token.
+    ``token`` is the job's token. ``may_have_written`` says of one that has failed that its error
+    may have come after the statement's commit.
     """
 
     status: Status
@@ -211,10 +212,11 @@ class Outcome:
     rows: tuple[tuple[str, ...], ...] = ()
     statement: Optional[str] = None
     token: str = ""
+    may_have_written: bool = False
 
 
 _JOB = Format("job", 9, Job)
-_OUTCOME = Format("outcome", 1, Outcome)
+_OUTCOME = Format("outcome", 2, Outcome)
 
 
 def write_job(job: Job, path: StoragePath) -> StoragePath:

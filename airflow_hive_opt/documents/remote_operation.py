@@ -82,4 +82,4 @@ class RemoteOperation:
         return self.has_succeeded or self.may_have_written
 
 
-REMOTE_OPERATION = Format("remote operation", 5, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 6, RemoteOperation)

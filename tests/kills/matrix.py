@@ -65,14 +65,6 @@ class Case:
         return f"{self.kind}-{self.verb}-{self.victim}-{self.signal}-{self.phase}".lower()
 
 
-def adds_again(case: Case) -> bool:
-    """Whether a retry may add rows that are there already, as the docs say of plain Spark too.
-
-    Nobody knows of a commit whose driver was killed before it wrote its outcome.
-    """
-    return (case.verb, case.victim, case.phase) == ("INTO", "driver", "commits")
-
-
 NumberedCase = tuple[Case, int]
 """A case, and the number of its round."""
 

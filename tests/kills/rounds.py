@@ -21,7 +21,7 @@ from tests.kills.airflow_task import end_process
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import PARTITION
-from tests.kills.matrix import Case, adds_again
+from tests.kills.matrix import Case
 from tests.services.airflow import Airflow, wait_for
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
@@ -62,12 +62,6 @@ class Result:
     def is_good(self) -> bool:
         """Whether the round has shown no fault."""
         return not (self.is_wrong or self.slots or self.orphans or self.error)
-
-    @property
-    def is_as_plain_spark(self) -> bool:
-        """Whether its only fault is one that plain Spark has too, see :func:`adds_again`."""
-        others = replace(self, is_wrong=False)
-        return self.is_twice and adds_again(self.case) and others.is_good
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,3 @@ def test_a_line_keeps_what_the_table_of_results_counts():
     assert table_of(map(read_line, lines)) == table_of(results)
     assert [read_line(line).is_good for line in lines] == [True, False, False, False]
     assert not any("\n" in line for line in lines)
-
-
-def test_only_what_plain_spark_does_too_is_no_fault():
-    case = Case("cluster", "INTO", "driver", "KILL", "commits")
-    assert Result(case, is_wrong=True, is_twice=True).is_as_plain_spark
-    assert not Result(case, is_wrong=True).is_as_plain_spark
-    assert not Result(case, is_wrong=True, is_twice=True, slots=1).is_as_plain_spark
-    other = Case("cluster", "INTO", "worker", "KILL", "submitted")
-    assert not Result(other, is_wrong=True, is_twice=True).is_as_plain_spark

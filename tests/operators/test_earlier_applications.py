@@ -179,7 +179,8 @@ def test_a_task_that_nobody_follows_has_the_claim(monkeypatch, tmp_path, mode):
     (tmp_path / "yarn").touch(0o755)  # by which older Spark providers stop applications
     connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"), mode=mode)
     made = operator(tmp_path, deferrable=False)
-    claims.take(UPath(made.attempt_path(found := context(store=Store()))), "of an earlier attempt")
+    path = UPath(made.attempt_path(found := context(store=Store())))
+    claims.take(path, "of an earlier attempt", "another cause")
     assert made.execute(found)["kept"] == 1
     assert len(began) == 1
 
@@ -256,3 +257,87 @@ def test_a_retry_submits_again_after_a_failed_application_that_its_cluster_forgo
         write(jobs[0], Outcome(Status.FAILED, "its words"))
         wait = deferred(operator(tmp_path), context(store=store, try_number=2))
     assert wait.trigger.application_id == "application_1_2"
+
+
+UNCLEAR = Outcome(Status.FAILED, "its words", may_have_written=True)
+
+
+def began_since(job):
+    """Since when its driver learns that those before it may have written; and when it begins."""
+    path = UPath(job.path)
+    return claims.begin(path, job.token, ID), claims.begun(path, job.token).began
+
+
+@follows
+@pytest.mark.parametrize(
+    ("begins", "outcome", "attempt", "is_told"),
+    [
+        (True, None, {}, True),
+        (True, UNCLEAR, {}, True),
+        (True, Outcome(Status.FAILED, "its words"), {}, False),
+        (True, None, {"max_tries": 2}, False),  # it is cleared
+        (False, None, {}, False),
+    ],
+)
+def test_a_retrys_driver_learns_that_the_one_before_may_have_written(
+    jobs, monkeypatch, tmp_path, begins, outcome, attempt, is_told
+):
+    store = Store()
+    with rest_servers("KILLED") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        began = began_since(jobs[0])[1] if begins else None
+        if outcome is not None:
+            write(jobs[0], outcome)
+        deferred(operator(tmp_path), context(store=store, try_number=2, **attempt))
+    assert began_since(jobs[1])[0] == (began if is_told else None)
+
+
+@follows
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_third_attempts_driver_learns_it_of_the_first(jobs, monkeypatch, tmp_path, begins):
+    """Also if the second one has begun, which may have looked at the table too early."""
+    store = Store()
+    with rest_servers("KILLED") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        _, first = began_since(jobs[0])
+        deferred(operator(tmp_path), context(store=store, try_number=2))
+        if begins:
+            began_since(jobs[1])
+        deferred(operator(tmp_path), context(store=store, try_number=3))
+    assert began_since(jobs[2])[0] == first
+
+
+@follows
+def test_it_learns_it_of_an_application_that_was_stopped_for_it(jobs, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path, durable=False), context(store=store))
+        _, first = began_since(jobs[0])
+        deferred(operator(tmp_path, durable=False), context(store=store, try_number=2))
+        assert servers.kills == 1
+    assert began_since(jobs[1])[0] == first
+
+
+def test_it_learns_it_in_client_mode_from_the_storage_alone(monkeypatch, tmp_path):
+    """Airflow keeps nothing of such an application."""
+    seen = []
+
+    def submit(hook, *_, **__):
+        job = read_job(UPath(hook._application_args[0]))
+        seen.append(began_since(job))
+        if len(seen) == 1:
+            raise SystemExit  # the worker dies, and the driver with it
+        write(job)
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "yarn").touch(0o755)  # by which older Spark providers stop applications
+    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"), mode="client")
+    with pytest.raises(SystemExit):
+        operator(tmp_path, deferrable=False).execute(context(store=Store()))
+    operator(tmp_path, deferrable=False).execute(context(store=Store(), try_number=2))
+    (_, first), (since, _) = seen
+    assert since == first

@@ -55,7 +55,7 @@ def rows(session):
     return counted
 
 
-def ended(url: str, found: OperationId, patience: float | None = 60) -> Ending:
+def ended(url: str, found: OperationId, patience: float | None = 300) -> Ending:
     with left_operation(url, found, patience) as left:
         return left.ending()
 

@@ -127,7 +127,7 @@ class ClusterRun:
             operator._hook = None  # the submit operator makes a new one, with lineage in its conf
             if not looks_for_earlier(operator, hook):  # else is_done and submit are called
                 settle(context, self.own, key, False, self._log)
-                self.own.claim()
+                self.own.claim(key)
             spark_submit(context)
 
     def _shipped(self, hook: Any, files: tuple[Path, Path]) -> tuple[str, str]:
@@ -181,7 +181,7 @@ class ClusterRun:
         if self._cluster is not None:
             known = EarlierApplication.of(self.own, key, self._cluster)
             known.store(context)
-        self.own.claim()
+        self.own.claim(key)
         self._operator.raise_if_stopped()
         if isinstance(self._cluster, StandaloneMaster):
             id_ = standalone.submit(hook, self._operator.application, self._cluster)

@@ -120,7 +120,8 @@ def settle(
     id_ = found.id
     if not (is_same and id_):
         # where its driver looks: descriptor_path may have changed since
-        claims.take(ObjectStoragePath(found.path), own.token)
+        there = ObjectStoragePath(found.path).with_name(ObjectStoragePath(own.path).name)
+        Application(str(there), own.token).claim(key)
         id_ = id_ or found.id_of_begun()
     store: Any = context["task_state_store"]
     if is_same and id_:

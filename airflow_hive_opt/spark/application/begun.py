@@ -1,4 +1,8 @@
-"""Tells of a statement that is about to write on a Spark Connect server."""
+"""Tells of a statement that is about to begin.
+
+A submitted application tells the attempts of its task, and learns from them that it must not begin.
+A run over Spark Connect tells of a statement that is about to write.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Optional
 
+from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.documents.report import Report, headline, keep_report
+from airflow_hive_opt.spark.application.driver_id import id_on_cluster
+from airflow_hive_opt.spark.application.written_since import (
+    MayHaveWritten,
+    why_it_may_have_written,
+)
+from airflow_hive_opt.statement.tables import writes_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +33,24 @@ Returns after how many seconds the run leaves the operation to the server and ra
 ``LeftRunning``; ``None``: it waits for its end. If it raises an error, the operation does not
 begin.
 """
+
+
+def begin_submitted(
+    session: SparkSession, job: Job, path: StoragePath, application_id: str | None
+) -> None:
+    """Begins the statement of a submitted job; does nothing for one without a token.
+
+    Raises ``MayHaveWritten``, ``Superseded``, ``DescriptorError``, and Spark's errors.
+    """
+    since = claims.begin(path, job.token, id_on_cluster(session, application_id))
+    if since is None or not writes_rows(job.statement):
+        return
+    if (why := why_it_may_have_written(session, job.statement, since)) is not None:
+        raise MayHaveWritten(
+            "the application of an earlier attempt of this task has ended and did not tell that it "
+            f"has not written, and it may have written all or some of its rows: {why}. Look at the "
+            "table, then clear the task to run the statement again"
+        )
 
 
 def kept_for_retry(

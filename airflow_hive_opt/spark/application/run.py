@@ -25,7 +25,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.binding import WORKER, OtherSession
@@ -56,12 +55,12 @@ from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.indexed import with_indexes_of
 from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
+from airflow_hive_opt.spark.application.begun import Begins, begin_submitted, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
-from airflow_hive_opt.spark.application.driver_id import id_on_cluster
 from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import written_required
+from airflow_hive_opt.spark.application.written_since import MayHaveWritten
 from airflow_hive_opt.spark.catalog.lakes.key_indexes import index_folder
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_binding import binding
@@ -75,7 +74,7 @@ from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session import own_session
-from airflow_hive_opt.spark.session.statement_errors import is_refusal
+from airflow_hive_opt.spark.session.statement_errors import is_refusal, may_follow_commit
 from airflow_hive_opt.statement.budget import Budget
 from airflow_hive_opt.statement.errors import PlanError
 
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
+_REFUSALS = (PlanError, OtherSession, TooManyRequiredPartitions, RowsMayBeMissing, MayHaveWritten)
 
 
 def run_job(
@@ -134,8 +134,7 @@ def _outcome(
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
-            digest = job.digest or ""
-            result = run.map_join_of(handed_over, digest)
+            result = run.map_join_of(handed_over, digest := job.digest or "")
         else:
             pruned = run.local_task(hand_over=job.stages is Stages.LOCAL_TASK)
             digest = pruned.descriptor.digest
@@ -146,7 +145,7 @@ def _outcome(
             result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
     except JoinStopped as stop:
         return stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job.digest)
-    except (PlanError, OtherSession, TooManyRequiredPartitions, RowsMayBeMissing) as error:
+    except _REFUSALS as error:
         return _failed(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
@@ -259,7 +258,7 @@ class Run:
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         locations = {target.location for target in targets}
         lists = longest_list(descriptor.row_filters)
-        claims.begin(self._path, job.token, id_on_cluster(self._session, self._application_id))
+        begin_submitted(self._session, job, self._path, self._application_id)
 
         def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
             """The report of a run of ``text``."""
@@ -347,4 +346,5 @@ class Run:
 
 
 def _failed(status: Status, error: Exception, pruned: Report | None) -> Outcome:
-    return Outcome(status, in_words(error), pruned.summary() if pruned else None)
+    summary = pruned.summary() if pruned else None
+    return Outcome(status, in_words(error), summary, may_have_written=may_follow_commit(error))

@@ -47,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     session = SparkSession.builder.enableHiveSupport().getOrCreate()
     get_answers_at_once(session)
     session.sparkContext.setLogLevel("WARN")
-    outcome = Outcome(Status.FAILED, "the driver ended before the job did", token=job.token)
+    outcome = Outcome(
+        *(Status.FAILED, "the driver ended before the job did"),
+        token=job.token,
+        may_have_written=True,
+    )
     try:
         log.info("application %s", session.sparkContext.applicationId)
         outcome = run_job(session, job)

@@ -33,6 +33,10 @@ _PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
 
+class MayHaveWritten(Exception):
+    """An earlier attempt may have written rows that the statement would write again."""
+
+
 def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> str | None:
     """Why a second run of the statement may repeat what it wrote; ``None`` if it has not written.
 

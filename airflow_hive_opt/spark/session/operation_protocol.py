@@ -11,7 +11,12 @@ from grpc_status import rpc_status
 from pyspark.errors.exceptions.connect import convert_exception
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
-from airflow_hive_opt.spark.session.statement_errors import wraps_another
+from airflow_hive_opt.spark.session.statement_errors import (
+    AFTER_COMMIT,
+    CONFLICTS,
+    OF_SPARK,
+    wraps_another,
+)
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
@@ -41,21 +46,11 @@ or the storage does not answer. It also stands for an interrupt or an error that
 not tell any more.
 """
 
-_AFTER_COMMIT = "DELTA_POST_COMMIT_HOOK_FAILED"
-
-MAY_HAVE_WRITTEN = (_CANCELED, ORPHANED, UNCLEAR, _AFTER_COMMIT)
+MAY_HAVE_WRITTEN = (_CANCELED, ORPHANED, UNCLEAR, AFTER_COMMIT)
 """The conditions of an operation that runs no more, but may have written."""
 
 # The words of Spark 4.0 and 4.1, whose error has no condition.
 _DROPPED = "Operation was orphaned because of an internal error"
-# Whatever a task of an executor raises is in an error of Spark's.
-_OF_SPARK = "org.apache.spark."
-# Another writer was first, so this one has not committed.
-_CONFLICTS = (
-    "org.apache.iceberg.exceptions.CommitFailedException",
-    "org.apache.iceberg.exceptions.ValidationException",
-    "io.delta.exceptions.",
-)
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
@@ -149,10 +144,10 @@ def condition_of(error: Any) -> str:
         return ""
     message, info = told
     found = condition_in(message)
-    if info.reason.startswith(_OF_SPARK):
+    if info.reason.startswith(OF_SPARK):
         is_clear = not wraps_another(message)
     else:
-        is_clear = found == ORPHANED or info.reason.startswith(_CONFLICTS)
+        is_clear = found == ORPHANED or info.reason.startswith(CONFLICTS)
     return found if is_clear else UNCLEAR
 
 

@@ -1,10 +1,15 @@
-"""Tells which of Spark's errors mean that a statement is wrong, so that a retry fails too."""
+"""What an error of Spark means for a retry.
+
+The statement may be wrong, so that a retry fails too, or it may have written before the error.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.spark.session.spark_compat import condition_of
@@ -13,6 +18,17 @@ from airflow_hive_opt.spark.session.spark_compat import condition_of
 # message begins with the class of the Java exception.
 _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
 _ENVIRONMENT = ("PATH_NOT_FOUND",)
+OF_SPARK = "org.apache.spark."
+"""How the classes of Spark's own errors begin. What an executor's task raises is inside of one."""
+CONFLICTS = (
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.ValidationException",
+    "io.delta.exceptions.",
+)
+"""How the classes of other errors before a commit begin: another writer was first."""
+AFTER_COMMIT = "DELTA_POST_COMMIT_HOOK_FAILED"
+"""The condition of an error of Spark's that comes after a commit."""
+
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
 _DATA_EXCEPTION = "22"  # its class for values that an expression can't compute with
@@ -51,6 +67,27 @@ def is_refusal(error: BaseException | None) -> bool:
     if (error.getSqlState() or "").startswith(_SYSTEM_ERROR):
         return False
     return not wraps_another(str(error))
+
+
+def may_follow_commit(error: BaseException) -> bool:
+    """Whether a statement's error may have come during its commit or after it.
+
+    This is an error that is not one of Spark's classes: Spark's JVM ends, or the metastore, the
+    catalog or the storage does not answer.
+    """
+    if not isinstance(error, (PySparkException, Py4JError, ConnectionError)):
+        return False
+    # PySpark has classes for some of Java's errors only
+    thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if thrown is None:
+        return True
+    try:
+        name, message = str(thrown.getClass().getName()), str(thrown.getMessage())
+    except (Py4JError, ConnectionError):  # the JVM has ended
+        return True
+    if name.startswith(OF_SPARK):
+        return wraps_another(message) or message.startswith(f"[{AFTER_COMMIT}]")
+    return not name.startswith(CONFLICTS)
 
 
 def wraps_another(message: str) -> bool:
