@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents.storage import DescriptorError, remove
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -220,6 +219,7 @@ class Application:
 
     def _may_have_written_since(self) -> float | None:
         """When its statement has begun, unless its outcome says that it has not written."""
+        from airflow_hive_opt.documents import claims
         from airflow_hive_opt.documents.job import Status
 
         begun = claims.begun(ObjectStoragePath(self.path), self.token)
@@ -241,6 +241,8 @@ class Application:
         If ``cause`` is that of the one before, this one's driver learns since when that one, or one
         before it, may have written.
         """
+        from airflow_hive_opt.documents import claims
+
         path = ObjectStoragePath(self.path)
         before = claims.newest(path)
         if before is not None and before.token == self.token:
