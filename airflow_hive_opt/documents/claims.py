@@ -5,20 +5,24 @@ driver first writes that it begins, and then looks whether its submission still 
 at least one of the two sees the other, however late a driver starts. This needs storage in which a
 file can be read as soon as it is written.
 
-The claim of a retry also tells its driver since when the submissions before it may have written.
+The claim of a retry names the submissions before it, so that its driver can find out since when one
+of them may have written.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
-from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.format import Format, RefusedDocument
 from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
+
+log = logging.getLogger(__name__)
 
 
 class Superseded(DescriptorError):
@@ -26,18 +30,24 @@ class Superseded(DescriptorError):
 
 
 @dataclass(frozen=True)
-class Claim:
-    """The newest submission: its token, and the name of its attempt's path without a suffix.
+class Submission:
+    """A submission: the name of its attempt's path without a suffix, and its token."""
 
-    ``cause`` is what a retry has in common with the attempt before it, but a task that somebody has
-    cleared has not. ``may_have_written_since`` is when a submission of the same cause has begun of
-    which nobody knows whether it has written, in seconds since 1970 by its driver's clock.
+    attempt: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The newest submission, and those before it that did the same work.
+
+    ``cause`` is what a retry has in common with the attempt before it. A task that somebody has
+    cleared, or whose statement has changed, has another one.
     """
 
-    token: str
-    attempt: str
+    newest: Submission
     cause: str
-    may_have_written_since: Optional[float] = None
+    earlier: tuple[Submission, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,39 +67,83 @@ _CLAIM = Format("claim", 2, Claim)
 _BEGUN = Format("begun", 2, Begun)
 
 
-def take(path: StoragePath, token: str, cause: str, since: Optional[float] = None) -> None:
-    """Claims the task instance of the attempt at ``path``; raises ``DescriptorError``.
-
-    ``since`` is :attr:`Claim.may_have_written_since`.
-    """
-    _CLAIM.write(Claim(token, path.stem, cause, since), _claim_path(path))
-
-
-def newest(path: StoragePath) -> Optional[Claim]:
-    """The claim of the newest submission; ``None`` without any. Raises ``DescriptorError``."""
+def take(path: StoragePath, token: str, cause: str) -> None:
+    """Claims the task instance of the attempt at ``path``; raises ``DescriptorError``."""
+    own = Submission(path.stem, token)
     try:
-        return _CLAIM.read(_claim_path(path))
+        before = _CLAIM.read(_claim_path(path))
     except NothingThereError:
-        return None
+        earlier: tuple[Submission, ...] = ()
+    except RefusedDocument as error:
+        log.warning("%s. If the statement adds rows, look for rows that are there twice", error)
+        earlier = ()
+    else:
+        if before.newest == own:
+            return
+        earlier = _before(own, before) if before.cause == cause else ()
+    _CLAIM.write(Claim(own, cause, earlier), _claim_path(path))
 
 
-def begin(path: StoragePath, token: str, application_id: Optional[str]) -> Optional[float]:
+def _before(own: Submission, claim: Claim) -> tuple[Submission, ...]:
+    """The submissions before ``own``; a run that was deleted and created again has none."""
+    found = (*claim.earlier, claim.newest)
+    number = len(own.attempt), own.attempt
+    return tuple(each for each in found if (len(each.attempt), each.attempt) < number)
+
+
+def begin(
+    path: StoragePath, token: str, application_id: Optional[str], in_steps: bool = False
+) -> Optional[float]:
     """Begins the statement of the submission with this token; a job without one is not submitted.
 
-    Returns since when a submission before it may have written. Without any claim it begins too:
-    other submissions of jobs take none. Raises :class:`Superseded`, and ``DescriptorError``.
+    Returns since when a submission before it may have written, or this one, if its driver was
+    started again; ``None`` for never. ``in_steps`` says that the statement commits in several
+    steps, so that it may have written before any error. Without any claim it begins too: other
+    submissions of jobs take none. Raises :class:`Superseded`, and ``DescriptorError``.
     """
     if not token:
         return None
-    _BEGUN.write(Begun(token, application_id or "", time.time()), _begun_path(path))
-    if (found := newest(path)) is None:
-        return None
-    if found.token != token:
+    now = time.time()
+    own = begun(path, token)
+    _BEGUN.write(Begun(token, application_id or "", own.began if own else now), _begun_path(path))
+    since = [own.began] if own else []
+    try:
+        claim = _CLAIM.read(_claim_path(path))
+    except NothingThereError:
+        return min(since, default=None)
+    if claim.newest.token != token:
         raise Superseded(
             "a newer attempt of this task has been submitted, so this one does not run its "
             "statement"
         )
-    return found.may_have_written_since
+    for each in claim.earlier:
+        there = path.with_name(f"{each.attempt}.json")
+        found = _may_have_written_since(there, each.token, in_steps)
+        since += [] if found is None else [found]
+    return min(since, default=None)
+
+
+def _may_have_written_since(path: StoragePath, token: str, in_steps: bool) -> Optional[float]:
+    """When the statement of an earlier submission began; ``None`` if it has not written.
+
+    0 if it has written, or if nobody knows when it began.
+    """
+    from airflow_hive_opt.documents.job import Status, read_outcome  # late: it loads the parser
+
+    try:
+        found = begun(path, token)
+    except RefusedDocument:
+        return 0.0
+    if found is None:
+        return None
+    try:
+        outcome = read_outcome(path, token)
+    except DescriptorError:
+        return found.began
+    if outcome.status is Status.DONE:
+        return 0.0
+    has_failed = outcome.status is Status.FAILED
+    return found.began if has_failed and (outcome.may_have_written or in_steps) else None
 
 
 def begun(path: StoragePath, token: str) -> Optional[Begun]:

@@ -40,6 +40,10 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 Content = TypeVar("Content")
 
 
+class RefusedDocument(DescriptorError):
+    """A document that is there and can't be trusted; reading it again does not help."""
+
+
 @dataclass(frozen=True)
 class Format(Generic[Content]):
     """A kind of document: its name, its version, and the data class of its content.
@@ -92,13 +96,14 @@ class Format(Generic[Content]):
         """The content of the document at ``path``.
 
         Raises :class:`~airflow_hive_opt.documents.storage.NothingThereError` if there is no file,
-        and :class:`~airflow_hive_opt.documents.storage.DescriptorError` for all other failures.
+        :class:`RefusedDocument` for one that is not valid, and
+        :class:`~airflow_hive_opt.documents.storage.DescriptorError` for all other failures.
         """
         data = read_bounded(path, MOST_BYTES, f"the {self.kind}")
         try:
             return self.decode(data)
         except DescriptorError as error:
-            raise DescriptorError(f"the {self.kind} {path} is refused: {error}") from error
+            raise RefusedDocument(f"the {self.kind} {path} is refused: {error}") from error
 
     def _document(self, content: Content) -> dict[str, Any]:
         """The fields by name, without copies of their values."""

@@ -207,27 +207,12 @@ class Application:
         return self._status() is not None
 
     def _status(self) -> Status | None:
-        return None if (found := self._outcome()) is None else found.status
-
-    def _outcome(self) -> Outcome | None:
         from airflow_hive_opt.documents.job import read_outcome
 
         try:
-            return read_outcome(ObjectStoragePath(self.path), self.token)
+            return read_outcome(ObjectStoragePath(self.path), self.token).status
         except DescriptorError:
             return None
-
-    def _may_have_written_since(self) -> float | None:
-        """When its statement has begun, unless its outcome says that it has not written."""
-        from airflow_hive_opt.documents import claims
-        from airflow_hive_opt.documents.job import Status
-
-        begun = claims.begun(ObjectStoragePath(self.path), self.token)
-        outcome = self._outcome()
-        has_not_written = outcome is not None and not (
-            outcome.status is Status.DONE or outcome.may_have_written
-        )
-        return None if begun is None or has_not_written else begun.began
 
     def prepare(self) -> None:
         """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""
@@ -238,24 +223,11 @@ class Application:
     def claim(self, cause: str) -> None:
         """Keeps earlier submissions of the task from beginning; raises ``DescriptorError``.
 
-        If ``cause`` is that of the one before, this one's driver learns since when that one, or one
-        before it, may have written.
+        If ``cause`` is theirs, this one's driver finds out whether they may have written.
         """
         from airflow_hive_opt.documents import claims
 
-        path = ObjectStoragePath(self.path)
-        before = claims.newest(path)
-        if before is not None and before.token == self.token:
-            return
-        inherits = before is not None and before.cause == cause
-        since = before.may_have_written_since if before is not None and inherits else None
-        claims.take(path, self.token, cause, since)
-        # Only now the one before can't begin any more.
-        if before is None or not inherits or since is not None:
-            return
-        earlier = Application(str(path.with_name(f"{before.attempt}.json")), before.token)
-        if (since := earlier._may_have_written_since()) is not None:
-            claims.take(path, self.token, cause, since)
+        claims.take(ObjectStoragePath(self.path), self.token, cause)
 
     def store(self, context: Context, key: str) -> None:
         """Stores the application for a retry that may resume it."""

@@ -65,6 +65,17 @@ def _target_of(insert: exp.Insert) -> exp.Table | None:
     return target if isinstance(target, exp.Table) and is_name(target) else None
 
 
+def commits_in_steps(sql: str) -> bool:
+    """Whether Spark commits one INSERT of the statement after the other.
+
+    >>> commits_in_steps("FROM a INSERT INTO r SELECT 1 INSERT INTO s SELECT 2")
+    True
+    >>> commits_in_steps("INSERT INTO r SELECT 1")
+    False
+    """
+    return isinstance(tree_of(split_settings(sql)[1]), exp.MultitableInserts)
+
+
 def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     """These tables of the statement; ``None`` if it is not understood.
 
@@ -76,6 +87,8 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     (AddedTo(name='`l`.`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE TABLE r SELECT 1"), tables_added_to("DELETE FROM r")
     ((), ())
+    >>> tables_added_to("INSERT OVERWRITE dw.r SELECT * FROM raw.r")
+    ()
     >>> tables_added_to("INSERT OVERWRITE d.r SELECT id + 1 FROM r")
     (AddedTo(name='`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT INTO l.a.b.r SELECT 1")
@@ -114,9 +127,19 @@ def _if_read(target: exp.Table, reads: Iterable[exp.Table]) -> tuple[AddedTo, ..
 
     A table of its metadata, such as ``d.r.snapshots``, has one more part.
     """
-    name = target.parts[-1].name.lower()
-    is_read = any(name in [part.name.lower() for part in read.parts[-2:]] for read in reads)
+    name = _backwards(target)
+    is_read = any(
+        all(a == b for a, b in zip(name, found))
+        for read in map(_backwards, reads)
+        for found in (read, read[1:])
+        if found
+    )
     return (_added_to(target),) if is_read else ()
+
+
+def _backwards(table: exp.Table) -> list[str]:
+    """The parts of the name, from the last one."""
+    return [part.name.lower() for part in reversed(table.parts)]
 
 
 def _added_to(table: exp.Table) -> AddedTo:

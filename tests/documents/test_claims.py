@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents import claims
+from airflow_hive_opt.documents.job import Outcome, Status, write_outcome
 from airflow_hive_opt.documents.storage import DescriptorError
 
 
@@ -27,16 +29,100 @@ def test_only_the_newest_submission_begins(tmp_path):
     first, second = UPath(tmp_path / "1.json"), UPath(tmp_path / "2.json")
     claims.take(first, "a", "same")
     claims.take(second, "b", "same")
-    assert claims.newest(first) == claims.Claim("b", "2", "same")
     with pytest.raises(claims.Superseded, match="a newer attempt"):
         claims.begin(first, "a", "application_1")
-    assert claims.begin(second, "b", "application_2") is None
+    claims.begin(second, "b", "application_2")
 
 
-def test_a_driver_learns_since_when_those_before_it_may_have_written(tmp_path):
-    path = UPath(tmp_path / "2.json")
-    claims.take(path, "b", "same", 12.5)
-    assert claims.begin(path, "b", "application_2") == 12.5
+def began(path, token):
+    """When the statement of the driver begins, and since when those before it may have written."""
+    since = claims.begin(path, token, "application")
+    return claims.begun(path, token).began, since
+
+
+@pytest.fixture
+def attempts(tmp_path):
+    return [UPath(tmp_path / f"{number}.json") for number in (9, 10, 11)]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_told"),
+    [
+        (None, True),
+        (Outcome(Status.FAILED, "its words", may_have_written=True), True),
+        (Outcome(Status.FAILED, "its words"), False),
+        (Outcome(Status.REFUSED, "its words"), False),
+    ],
+)
+def test_a_driver_learns_since_when_those_before_it_may_have_written(attempts, outcome, is_told):
+    first, second, third = attempts
+    claims.take(first, "a", "same")
+    began_first, since = began(first, "a")
+    assert since is None
+    if outcome is not None:
+        write_outcome(replace(outcome, token="a"), first)
+    claims.take(second, "b", "same")
+    claims.take(second, "b", "same")  # does nothing more
+    began_second, since = began(second, "b")
+    assert since == (began_first if is_told else None)
+    claims.take(third, "c", "same")
+    assert began(third, "c")[1] == (began_first if is_told else began_second)
+
+
+def test_a_driver_learns_that_one_before_it_has_written_whatever_the_clocks_say(attempts):
+    claims.take(attempts[0], "a", "same")
+    began(attempts[0], "a")
+    write_outcome(Outcome(Status.DONE, "its words", token="a"), attempts[0])
+    claims.take(attempts[1], "b", "same")
+    assert began(attempts[1], "b")[1] == 0.0
+
+
+def test_any_failure_counts_of_a_statement_that_commits_in_steps(attempts):
+    first, second, _ = attempts
+    claims.take(first, "a", "same")
+    found, _ = began(first, "a")
+    write_outcome(Outcome(Status.FAILED, "its words", token="a"), first)
+    claims.take(second, "b", "same")
+    assert claims.begin(second, "b", "application", in_steps=True) == found
+
+
+def test_one_that_died_before_it_began_hides_none_before_it(attempts):
+    first, second, third = attempts
+    claims.take(first, "a", "same")
+    found, _ = began(first, "a")
+    claims.take(second, "b", "same")
+    claims.take(third, "c", "same")
+    assert began(third, "c")[1] == found
+
+
+def test_other_work_and_a_run_that_was_created_again_know_nothing_of_it(attempts):
+    first, second, _ = attempts
+    claims.take(first, "a", "same")
+    began(first, "a")
+    claims.take(second, "b", "cleared")
+    assert began(second, "b")[1] is None
+    claims.take(first, "c", "cleared")
+    assert began(first, "c")[1] is None
+
+
+def test_a_driver_that_is_started_again_learns_it_of_itself(attempts):
+    claims.take(attempts[0], "a", "same")
+    found, since = began(attempts[0], "a")
+    assert since is None
+    assert began(attempts[0], "a") == (found, found)
+
+
+def test_documents_that_can_not_be_trusted_block_no_later_attempt(attempts, tmp_path, caplog):
+    first, second, third = attempts
+    claims.take(first, "a", "same")
+    began(first, "a")
+    (tmp_path / "9.begun.json").write_text("{}")
+    claims.take(second, "b", "same")
+    assert began(second, "b")[1] == 0.0
+    (tmp_path / "claim.json").write_text("{}")
+    claims.take(third, "c", "same")
+    assert "look for rows that are there twice" in caplog.text
+    assert began(third, "c")[1] is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +139,7 @@ def test_the_old_driver_ends_or_the_new_submission_sees_it(
 
     def acts(at):
         if at == claims_at:
-            own.write(claims.Claim("b", "2", "same"), claims._claim_path(new))
+            own.write(claims.Claim(claims.Submission("2", "b"), "same"), claims._claim_path(new))
         if at == looks_at:
             sees.append(claims.begun(old, "a") is not None)
 

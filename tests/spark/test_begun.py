@@ -29,9 +29,12 @@ def table(spark):
 
 def run(spark, folder, sql, since):
     """Runs a retry whose attempt before may have written since then."""
-    path = UPath(folder / "2.json")
-    claims.take(path, "token", "cause", since)
-    return run_job(spark, Job(sql, str(path), token="token"))
+    first, second = UPath(folder / "1.json"), UPath(folder / "2.json")
+    claims.take(first, "old", "cause")
+    if since is not None:
+        claims._BEGUN.write(claims.Begun("old", "app-1", since), claims._begun_path(first))
+    claims.take(second, "token", "cause")
+    return run_job(spark, Job(sql, str(second), token="token"))
 
 
 def rows(spark, table):
@@ -51,7 +54,7 @@ def test_a_statement_whose_table_has_been_written_to_since_is_refused(spark, tmp
     outcome = run(spark, tmp_path, sql.format(table=table), time.time())
     assert outcome.status is Status.REFUSED
     assert "`r` has been written to since that statement began" in outcome.message
-    assert "clear the task to run the statement again" in outcome.message
+    assert "remove them and clear the task" in outcome.message
     assert not outcome.may_have_written
     assert rows(spark, table) == [(1, "a")]
 

@@ -19,6 +19,7 @@ from airflow_hive_opt.spark.application.written_since import (
     MayHaveWritten,
     why_it_may_have_written,
 )
+from airflow_hive_opt.statement.added_rows import commits_in_steps
 from airflow_hive_opt.statement.tables import writes_rows
 
 if TYPE_CHECKING:
@@ -42,14 +43,16 @@ def begin_submitted(
 
     Raises ``MayHaveWritten``, ``Superseded``, ``DescriptorError``, and Spark's errors.
     """
-    since = claims.begin(path, job.token, id_on_cluster(session, application_id))
+    id_, in_steps = id_on_cluster(session, application_id), commits_in_steps(job.statement)
+    since = claims.begin(path, job.token, id_, in_steps)
     if since is None or not writes_rows(job.statement):
         return
     if (why := why_it_may_have_written(session, job.statement, since)) is not None:
         raise MayHaveWritten(
-            "the application of an earlier attempt of this task has ended and did not tell that it "
-            f"has not written, and it may have written all or some of its rows: {why}. Look at the "
-            "table, then clear the task to run the statement again"
+            "an earlier attempt of this task has begun this statement and has not reported that it "
+            f"failed before its commit, so its rows, or some of them, may be there: {why}. Make "
+            "sure that its driver has ended, and look at the table. If all of its rows are there, "
+            "mark the task as successful. If not, remove them and clear the task"
         )
 
 

@@ -8,7 +8,7 @@ rows then, or some of them. Files may be in place before the metastore knows the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.metastores.partition_names import BARE
 from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.spark.session.statement_errors import is_refusal
 from airflow_hive_opt.statement.added_rows import (
     AddedTo,
     tables_added_to,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LAKES = (ICEBERG, DELTA)  # they commit without moving files
-_MISSING = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
@@ -41,16 +41,18 @@ def why_it_may_have_written(session: SparkSession, sql: str, began: float) -> st
     """Why a second run of the statement may repeat what it wrote; ``None`` if it has not written.
 
     ``began`` is when the first run began, in seconds since 1970. A table that another writer has
-    changed since then counts too. Raises Spark's errors, but those of a table that can't be read.
+    changed since then counts too. Raises the errors of Spark that another try may not meet.
     """
     tables = tables_added_to(sql)
     if tables is None:
         return "nobody knows which tables it writes"
     for table in tables:
         try:
-            if any(newer.limit(1).collect() for newer in _newer(session, table, _since(began))):
+            if _has_changed(session, table, _since(began)):
                 return f"{table.name} has been written to since that statement began"
         except AnalysisException as error:
+            if not is_refusal(error):
+                raise
             return f"{table.name} does not tell whether it has been written to: {in_words(error)}"
     return None
 
@@ -61,37 +63,46 @@ def _described(session: SparkSession, table: str) -> dict[str, str]:
     return {row.col_name: str(row.data_type) for row in rows}
 
 
-def _newer(session: SparkSession, table: AddedTo, since: str) -> Iterator[DataFrame]:
-    """Frames that have a row for each newer file or version of the table."""
+def _has_changed(session: SparkSession, table: AddedTo, since: str) -> bool:
+    """Whether the table has a newer file or version."""
     found = _described(session, table.name)
     provider = found.get("Provider", "").lower()
-    if provider == "iceberg":
-        yield session.sql(f"SELECT 1 FROM {table.name}.snapshots WHERE committed_at >= {since}")
-        return
+    if provider == "iceberg":  # not its snapshots, which are those of all branches
+        newer = f"SELECT 1 FROM {table.name}.history WHERE made_current_at >= {since}"
+        return _has_rows(session.sql(newer))
     if provider == "delta":
         history = session.sql(f"DESCRIBE HISTORY {table.name}")
-        yield history.where(f"timestamp >= {since}").select("version")
-        return
+        return _has_rows(history.where(f"timestamp >= {since}").select("version"))
     partition = _as_named(table, found)
-    if "Location" in found:
-        yield _newer_files(session, found["Location"], partition, since)
-    if provider != "hive" or "Location" not in found:  # Hive's tables have no such column
-        where = [f"_metadata.file_modification_time >= {since}"]
-        where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
-        yield session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}")
+    if "Location" in found and _has_newer_files(session, found["Location"], partition, since):
+        return True
+    if provider == "hive" and "Location" in found:  # Hive's tables have no such column
+        return False
+    where = [f"_metadata.file_modification_time >= {since}"]
+    where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
+    return _has_rows(session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}"))
 
 
-def _newer_files(
+def _has_rows(found: DataFrame) -> bool:
+    return bool(found.limit(1).collect())
+
+
+def _has_newer_files(
     session: SparkSession, folder: str, partition: Mapping[str, str], since: str
-) -> DataFrame:
-    """The paths of the newer files below a folder, in the folders of the partition."""
+) -> bool:
+    """Whether there are newer files below a folder, in the folders of the partition."""
     path = _PATTERN.sub(r"\\\g<0>", folder)
     read = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-    newer = read.load(path).where(f"modificationTime >= {since}")
-    files: DataFrame = newer.selectExpr("lower(path) AS path")
-    for name, value in partition.items():  # Hive writes the names of columns in lower case
-        files = files.where(files.path.contains(f"/{name}={value}/".lower()))
-    return files
+    try:
+        newer = read.load(path).where(f"modificationTime >= {since}")
+        files: DataFrame = newer.selectExpr("lower(path) AS path")
+        for name, value in partition.items():  # Hive writes the names of columns in lower case
+            files = files.where(files.path.contains(f"/{name}={value}/".lower()))
+        return _has_rows(files)
+    except AnalysisException as error:
+        if condition_of(error) != "PATH_NOT_FOUND":
+            raise
+        return False
 
 
 def left_files(session: SparkSession, sql: str, began: float) -> str | None:
@@ -109,11 +120,10 @@ def left_files(session: SparkSession, sql: str, began: float) -> str | None:
             if "Location" not in found or found.get("Provider", "").lower() in _LAKES:
                 continue
             folder = f"{found['Location']}/_temporary/0"
-            newer = _newer_files(session, folder, _as_named(table, found), _since(began))
-            if newer.limit(1).collect():
+            if _has_newer_files(session, folder, _as_named(table, found), _since(began)):
                 return folder
         except AnalysisException as error:
-            if condition_of(error) not in _MISSING:
+            if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
                 raise
     return None
 

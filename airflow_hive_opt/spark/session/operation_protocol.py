@@ -46,13 +46,13 @@ or the storage does not answer. It also stands for an interrupt or an error that
 not tell any more.
 """
 
-MAY_HAVE_WRITTEN = (_CANCELED, ORPHANED, UNCLEAR, AFTER_COMMIT)
+MAY_HAVE_WRITTEN = (_CANCELED, ORPHANED, UNCLEAR, *AFTER_COMMIT)
 """The conditions of an operation that runs no more, but may have written."""
 
 # The words of Spark 4.0 and 4.1, whose error has no condition.
 _DROPPED = "Operation was orphaned because of an internal error"
 # The condition of an error of Spark's, as its message begins.
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
+_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_.]*)\]")
 
 
 class Ending(StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, UnknownException
 
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 
@@ -26,8 +26,8 @@ CONFLICTS = (
     "io.delta.exceptions.",
 )
 """How the classes of other errors before a commit begin: another writer was first."""
-AFTER_COMMIT = "DELTA_POST_COMMIT_HOOK_FAILED"
-"""The condition of an error of Spark's that comes after a commit."""
+AFTER_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED", "_LEGACY_ERROR_TEMP_2070")
+"""The conditions of errors of Spark's that come after a commit, or after one that has failed."""
 
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
@@ -80,13 +80,13 @@ def may_follow_commit(error: BaseException) -> bool:
     # PySpark has classes for some of Java's errors only
     thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if thrown is None:
-        return True
+        return isinstance(error, (UnknownException, Py4JError, ConnectionError))
     try:
         name, message = str(thrown.getClass().getName()), str(thrown.getMessage())
     except (Py4JError, ConnectionError):  # the JVM has ended
         return True
     if name.startswith(OF_SPARK):
-        return wraps_another(message) or message.startswith(f"[{AFTER_COMMIT}]")
+        return wraps_another(message) or message.startswith(tuple(f"[{x}]" for x in AFTER_COMMIT))
     return not name.startswith(CONFLICTS)
 
 
