@@ -96,7 +96,7 @@ class Format(Generic[Content]):
         """The content of the document at ``path``.
 
         Raises :class:`~airflow_hive_opt.documents.storage.NothingThereError` if there is no file,
-        :class:`RefusedDocument` for one that is not valid, and
+        ``RefusedDocument`` for one that is not valid, and
         :class:`~airflow_hive_opt.documents.storage.DescriptorError` for all other failures.
         """
         data = read_bounded(path, MOST_BYTES, f"the {self.kind}")

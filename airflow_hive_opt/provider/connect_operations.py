@@ -23,6 +23,7 @@ from airflow_hive_opt.provider.earlier_statement import (
     check_other_server,
     check_unreadable,
     check_written,
+    counted,
     ending_if_unknown,
     failed_outcome,
     interrupt,
@@ -252,7 +253,7 @@ class ConnectOperations:
         try:
             with left_operation(self._url, own.id, _PATIENCE) as left:
                 left.interrupt()
-                ending = left.ending()
+                ending = counted(left.ending(), own)
                 if ending == "not begun":
                     left.release_session()  # or it might still reach the server, and begin
                     if protocol.condition_in(message) == protocol.ORPHANED:  # as it says once
@@ -292,9 +293,8 @@ class ConnectOperations:
                 found.server,
                 "waits until it has ended" if follow else "interrupts it",
             )
-        patience = None if follow else _SECONDS_TO_END
-        if follow and self._defers:
-            patience = SECONDS_IN_WORKER
+        waits = SECONDS_IN_WORKER if self._defers else None
+        patience = waits if follow else _SECONDS_TO_END
         try:
             with left_operation(self._url, found.id, patience) as left:
                 # Not sooner: what a handler needs is imported now. Its thread would wait for this
@@ -302,7 +302,7 @@ class ConnectOperations:
                 self._waits_for = found.id
                 if self._is_stopped or not follow:
                     left.interrupt()
-                ending = left.ending()
+                ending = counted(left.ending(), found)
             self._waits_for = None
             told = "it may have written" if ending == "unclear" else ending
             log.info("the statement that try %d has begun has ended: %s", found.attempt, told)

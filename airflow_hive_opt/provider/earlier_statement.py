@@ -56,6 +56,16 @@ def not_ended(found: RemoteOperation, why: Exception) -> AirflowException:
     return without_stack(AirflowException(message))
 
 
+def counted(ending: Ending, found: RemoteOperation) -> Ending:
+    """The ending, which is unclear for a failure of a statement that commits in several steps."""
+    from airflow_hive_opt.spark.session.operation_protocol import Ending
+    from airflow_hive_opt.statement.added_rows import commits_in_steps
+
+    if ending is Ending.FAILED and commits_in_steps(found.outcome.statement or ""):
+        return Ending.UNCLEAR
+    return ending
+
+
 def ending_if_unknown(
     found: RemoteOperation, url: str, cause: str, check: Callable[[], None]
 ) -> Ending:

@@ -237,6 +237,21 @@ def test_a_statement_that_has_failed_leaves_no_record(rows, folder):
     assert rows() == ROWS
 
 
+def test_a_statement_with_several_inserts_that_has_failed_may_have_written(rows, folder, server):
+    """Spark commits one INSERT after the other."""
+    failing = (
+        "FROM (SELECT f.id FROM again.fact f JOIN again.keys k ON f.p = k.p AND k.id < 3) "
+        "INSERT INTO again.result SELECT id, 'once' "
+        "INSERT INTO again.result SELECT id, CAST(raise_error('no') AS STRING)"
+    )
+    with pytest.raises(AirflowException, match="no"):
+        made(folder, failing).execute(context(folder, 1))
+    assert rows() == ROWS
+    with pytest.raises(AirflowFailException, match="`result` has been written to since"):
+        made(folder, failing).execute(context(folder, 2))
+    assert rows() == ROWS
+
+
 @pytest.mark.slow
 def test_a_statement_on_another_server_is_not_run_again(rows, folder, monkeypatch):
     with first_attempt(folder, INSERT) as task:
