@@ -130,11 +130,7 @@ def _may_have_written_since(path: StoragePath, token: str, in_steps: bool) -> Op
     """
     from airflow_hive_opt.documents.job import Status, read_outcome  # late: it loads the parser
 
-    try:
-        found = begun(path, token)
-    except RefusedDocument:
-        return 0.0
-    if found is None:
+    if (found := begun(path, token)) is None:
         return None
     try:
         outcome = read_outcome(path, token)
@@ -142,19 +138,22 @@ def _may_have_written_since(path: StoragePath, token: str, in_steps: bool) -> Op
         return found.began
     if outcome.status is Status.DONE:
         return 0.0
-    has_failed = outcome.status is Status.FAILED
-    return found.began if has_failed and (outcome.may_have_written or in_steps) else None
+    return found.began if outcome.may_have_written or in_steps else None
 
 
 def begun(path: StoragePath, token: str) -> Optional[Begun]:
     """What the driver of the submission wrote as it began; ``None`` if it has not begun.
 
-    Raises ``DescriptorError``.
+    One that can't be trusted may be its own: it has no ID, and has begun in 1970. Raises
+    ``DescriptorError``.
     """
     try:
         found = _BEGUN.read(_begun_path(path))
     except NothingThereError:
         return None
+    except RefusedDocument as error:
+        log.warning("%s", error)
+        return Begun(token, "", 0.0)
     return found if found.token == token else None
 
 

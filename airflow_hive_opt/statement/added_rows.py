@@ -6,6 +6,7 @@ that they write. A second CREATE TABLE AS fails.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,8 +15,17 @@ from sqlglot import exp
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import tree_of, why_unsupported
 from airflow_hive_opt.statement.script import split_settings
-from airflow_hive_opt.statement.tables import is_name, mentions
+from airflow_hive_opt.statement.tables import COMMENTS, is_name, mentions, writes_rows
 
+# The last parts of names of Iceberg's for a table's metadata, and for its branches and versions.
+_METADATA = re.compile(
+    r"(all_)?(data_|delete_)?files|(all_)?(entries|manifests)|history|metadata_log_entries|"
+    r"partitions|position_deletes|refs|snapshots|(branch|tag|snapshot_id|at_timestamp)_.+"
+)
+_OVERWRITES_FOLDER = re.compile(
+    rf"{COMMENTS}INSERT\s+OVERWRITE\s+(LOCAL\s+)?DIRECTORY\b", re.IGNORECASE
+)
+_CHANGES = re.compile(rf"{COMMENTS}(MERGE|UPDATE|DELETE|REPLACE|CREATE)\b", re.IGNORECASE)
 _NULL = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark reads as NULL
 
 
@@ -76,6 +86,18 @@ def commits_in_steps(sql: str) -> bool:
     return isinstance(tree_of(split_settings(sql)[1]), exp.MultitableInserts)
 
 
+def may_write(sql: str) -> bool:
+    """Whether the statement writes rows; also one that is not understood, but begins so.
+
+    >>> may_write("MERGE WITH SCHEMA EVOLUTION INTO r USING s ON a = b WHEN MATCHED THEN DELETE")
+    True
+    >>> may_write("INSERT INTO r SELECT 1"), may_write("SELECT 1"), may_write("SELECT nonsense (")
+    (True, False, False)
+    """
+    text = split_settings(sql)[1]
+    return writes_rows(text) or (tree_of(text) is None and _CHANGES.match(text) is not None)
+
+
 def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     """These tables of the statement; ``None`` if it is not understood.
 
@@ -87,8 +109,12 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     (AddedTo(name='`l`.`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE TABLE r SELECT 1"), tables_added_to("DELETE FROM r")
     ((), ())
-    >>> tables_added_to("INSERT OVERWRITE dw.r SELECT * FROM raw.r")
+    >>> tables_added_to("INSERT OVERWRITE dw.r SELECT * FROM raw.r JOIN r.orders")
     ()
+    >>> tables_added_to("INSERT OVERWRITE DIRECTORY '/x' USING parquet SELECT * FROM r")
+    ()
+    >>> tables_added_to("CREATE OR REPLACE TABLE d.r AS SELECT * FROM r UNION ALL SELECT 1")
+    (AddedTo(name='`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE d.r SELECT id + 1 FROM r")
     (AddedTo(name='`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT INTO l.a.b.r SELECT 1")
@@ -99,6 +125,8 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     (None, None)
     """
     text = split_settings(sql)[1]
+    if _OVERWRITES_FOLDER.match(text):
+        return ()
     tree = tree_of(text)
     if tree is None or why_unsupported(text) is not None:
         return None
@@ -106,8 +134,10 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     if isinstance(tree, exp.Delete):
         target = named.changed[0]
         return _if_read(target, (read for read in named.reads if read is not target))
-    if isinstance(tree, exp.Create):  # one that IF NOT EXISTS skips may lack its rows
-        return None if tree.args.get("exists") else ()
+    if isinstance(tree, exp.Create):
+        if tree.args.get("exists"):  # a table that it skips may lack its rows
+            return None
+        return _if_read(named.targets[0], named.reads) if tree.args.get("replace") else ()
     if isinstance(tree, (exp.Merge, exp.Update)):
         changed = tree.this
         return (_added_to(changed),) if isinstance(changed, exp.Table) else None
@@ -129,17 +159,15 @@ def _if_read(target: exp.Table, reads: Iterable[exp.Table]) -> tuple[AddedTo, ..
     """
     name = _backwards(target)
     is_read = any(
-        all(a == b for a, b in zip(name, found))
-        for read in map(_backwards, reads)
-        for found in (read, read[1:])
-        if found
+        all(ours == its for ours, its in zip(name, found)) for found in map(_backwards, reads)
     )
     return (_added_to(target),) if is_read else ()
 
 
 def _backwards(table: exp.Table) -> list[str]:
-    """The parts of the name, from the last one."""
-    return [part.name.lower() for part in reversed(table.parts)]
+    """The parts of the table's name, from the last one, without that of its metadata."""
+    names = [part.name.lower() for part in reversed(table.parts)]
+    return names[1:] if len(names) > 1 and _METADATA.fullmatch(names[0]) else names
 
 
 def _added_to(table: exp.Table) -> AddedTo:

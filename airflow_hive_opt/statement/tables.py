@@ -22,9 +22,11 @@ _DEFINITIONS = (
 _WRITING = (exp.Insert, exp.Create)
 _CHANGING = (exp.Merge, exp.Update, exp.Delete)
 # Each alternative of a comment ends in one way only, so that the time is linear.
-_COMMENTS = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
+COMMENTS = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
+"""A pattern for what may be before a statement's first word."""
+
 _INSERT = re.compile(
-    rf"{_COMMENTS}(?:INSERT\b|(?:FROM|WITH)\b.*\bINSERT\b)", re.IGNORECASE | re.DOTALL
+    rf"{COMMENTS}(?:INSERT\b|(?:FROM|WITH)\b.*\bINSERT\b)", re.IGNORECASE | re.DOTALL
 )
 _GLOBAL_TEMPORARY = "global_temp"  # the database of global temporary views
 _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")

@@ -112,6 +112,16 @@ def test_a_driver_that_is_started_again_learns_it_of_itself(attempts):
     assert began(attempts[0], "a") == (found, found)
 
 
+def test_a_refusal_may_hide_what_a_driver_of_the_same_job_has_written(attempts):
+    """Such as the refusal of one that was started again."""
+    first, second, _ = attempts
+    claims.take(first, "a", "same")
+    found, _ = began(first, "a")
+    write_outcome(Outcome(Status.REFUSED, "its words", token="a", may_have_written=True), first)
+    claims.take(second, "b", "same")
+    assert began(second, "b")[1] == found
+
+
 def test_documents_that_can_not_be_trusted_block_no_later_attempt(attempts, tmp_path, caplog):
     first, second, third = attempts
     claims.take(first, "a", "same")

@@ -78,8 +78,9 @@ class EarlierApplication:
             return begun.application_id
         raise AirflowFailException(
             "the attempt before this one was killed while it submitted its application "
-            f"({begun.application_id}), which may still run: make sure that it has ended. If it "
-            "has written its rows, mark this task as successful, else clear it"
+            f"({begun.application_id or 'its ID is not known'}), which may still run: make sure "
+            "that it has ended. If it has written its rows, mark this task as successful, else "
+            "clear it"
         )
 
     def end(self, id_: str, log: Any) -> None:

@@ -19,8 +19,7 @@ from airflow_hive_opt.spark.application.written_since import (
     MayHaveWritten,
     why_it_may_have_written,
 )
-from airflow_hive_opt.statement.added_rows import commits_in_steps
-from airflow_hive_opt.statement.tables import writes_rows
+from airflow_hive_opt.statement.added_rows import commits_in_steps, may_write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,14 +44,14 @@ def begin_submitted(
     """
     id_, in_steps = id_on_cluster(session, application_id), commits_in_steps(job.statement)
     since = claims.begin(path, job.token, id_, in_steps)
-    if since is None or not writes_rows(job.statement):
+    if since is None or not may_write(job.statement):
         return
     if (why := why_it_may_have_written(session, job.statement, since)) is not None:
         raise MayHaveWritten(
             "an earlier attempt of this task has begun this statement and has not reported that it "
             f"failed before its commit, so its rows, or some of them, may be there: {why}. Make "
             "sure that its driver has ended, and look at the table. If all of its rows are there, "
-            "mark the task as successful. If not, remove them and clear the task"
+            "mark the task as successful. Otherwise remove those that are there and clear the task"
         )
 
 

@@ -256,8 +256,7 @@ class Run:
         for scan, way in ways.items():
             told = scan.name, way.value, way.cost
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
-        locations = {target.location for target in targets}
-        lists = longest_list(descriptor.row_filters)
+        locations, lists = {each.location for each in targets}, longest_list(descriptor.row_filters)
         begin_submitted(self._session, job, self._path, self._application_id)
 
         def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
@@ -347,4 +346,5 @@ class Run:
 
 def _failed(status: Status, error: Exception, pruned: Report | None) -> Outcome:
     summary = pruned.summary() if pruned else None
-    return Outcome(status, in_words(error), summary, may_have_written=may_follow_commit(error))
+    may = isinstance(error, (RowsMayBeMissing, MayHaveWritten)) or may_follow_commit(error)
+    return Outcome(status, in_words(error), summary, may_have_written=may)

@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from upath import UPath
 
-from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
+from airflow_hive_opt.documents import claims
+from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DescriptorError as error:
         log.error("%s", error)
         return 1
+    was_started_before = _has_begun(job)
     session = SparkSession.builder.enableHiveSupport().getOrCreate()
     get_answers_at_once(session)
     session.sparkContext.setLogLevel("WARN")
@@ -56,11 +59,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.info("application %s", session.sparkContext.applicationId)
         outcome = run_job(session, job)
     finally:
+        if was_started_before:  # this outcome would hide what that driver may have written
+            outcome = replace(outcome, may_have_written=True)
         told = _tell(outcome, UPath(job.path))
         _stop(session)
     if outcome.status is Status.DONE:
         return 0
     return int(outcome.status is Status.FAILED or not told)
+
+
+def _has_begun(job: Job) -> bool:
+    """Whether another driver has begun the job, whose cluster starts one again that has failed."""
+    try:
+        return claims.begun(UPath(job.path), job.token) is not None
+    except DescriptorError:
+        return True
 
 
 def _tell(outcome: Outcome, path: UPath) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LAKES = (ICEBERG, DELTA)  # they commit without moving files
+_TO_BRANCH = ("spark.wap.branch", "spark.wap.id")  # Iceberg writes to another branch than main
 _PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
@@ -67,9 +68,8 @@ def _has_changed(session: SparkSession, table: AddedTo, since: str) -> bool:
     """Whether the table has a newer file or version."""
     found = _described(session, table.name)
     provider = found.get("Provider", "").lower()
-    if provider == "iceberg":  # not its snapshots, which are those of all branches
-        newer = f"SELECT 1 FROM {table.name}.history WHERE made_current_at >= {since}"
-        return _has_rows(session.sql(newer))
+    if provider == "iceberg":
+        return _has_rows(_newer_versions(session, table.name, since))
     if provider == "delta":
         history = session.sql(f"DESCRIBE HISTORY {table.name}")
         return _has_rows(history.where(f"timestamp >= {since}").select("version"))
@@ -81,6 +81,19 @@ def _has_changed(session: SparkSession, table: AddedTo, since: str) -> bool:
     where = [f"_metadata.file_modification_time >= {since}"]
     where += [f"{quote(name)} = '{value}'" for name, value in partition.items()]
     return _has_rows(session.sql(f"SELECT 1 FROM {table.name} WHERE {' AND '.join(where)}"))
+
+
+def _newer_versions(session: SparkSession, table: str, since: str) -> DataFrame:
+    """The newer versions of an Iceberg table; those of its branches if the session writes there."""
+    base, _, last = table.rpartition(".")
+    on_branch = base != "" and last.startswith("`branch_")
+    name = base if on_branch else table
+    if "." not in name:  # or it would be the name of a database
+        (current,) = session.sql("SELECT current_catalog(), current_database()").collect()
+        name = ".".join([*map(quote, current), name])
+    if on_branch or any(session.conf.get(setting, None) for setting in _TO_BRANCH):
+        return session.sql(f"SELECT 1 FROM {name}.snapshots WHERE committed_at >= {since}")
+    return session.sql(f"SELECT 1 FROM {name}.history WHERE made_current_at >= {since}")
 
 
 def _has_rows(found: DataFrame) -> bool:

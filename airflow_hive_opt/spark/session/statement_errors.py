@@ -26,8 +26,8 @@ CONFLICTS = (
     "io.delta.exceptions.",
 )
 """How the classes of other errors before a commit begin: another writer was first."""
-AFTER_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED", "_LEGACY_ERROR_TEMP_2070")
-"""The conditions of errors of Spark's that come after a commit, or after one that has failed."""
+AFTER_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED", "INTERNAL_ERROR", "_LEGACY_ERROR_TEMP_2070")
+"""The conditions of errors of Spark's that may come during a commit or after it."""
 
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
