@@ -795,7 +795,7 @@ def with_version(folder, number):
     Store(folder).set("spark_connect_operation", json.dumps(document))
 
 
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [REMOTE_OPERATION.version - 1, REMOTE_OPERATION.version + 1])
 def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)
