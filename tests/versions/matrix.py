@@ -31,6 +31,7 @@ TESTS = (
     "tests/sensors",
     "tests/documents",
     "tests/metastores",
+    "tests/spark/test_begun.py",
     "tests/spark/test_dialect.py",
     "tests/spark/test_execution.py",
     "tests/spark/test_joins.py",
