@@ -31,10 +31,18 @@ class Superseded(DescriptorError):
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission: the name of its attempt's path without a suffix, and its token."""
+    """A submission: the name of its attempt's path without a suffix, and its token.
+
+    Raises ``ValueError`` for a name that is not a number.
+    """
 
     attempt: str
     token: str
+
+    def __post_init__(self) -> None:
+        """Checks that the name leads to no other folder."""
+        if not self.attempt.isdecimal():
+            raise ValueError("attempt must be a number")
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,7 @@ def take(path: StoragePath, token: str, cause: str) -> None:
 def _before(own: Submission, claim: Claim) -> tuple[Submission, ...]:
     """The submissions before ``own``; a run that was deleted and created again has none."""
     found = (*claim.earlier, claim.newest)
-    number = len(own.attempt), own.attempt
-    return tuple(each for each in found if (len(each.attempt), each.attempt) < number)
+    return tuple(each for each in found if int(each.attempt) < int(own.attempt))
 
 
 def begin(
@@ -103,24 +110,24 @@ def begin(
     """
     if not token:
         return None
-    now = time.time()
-    own = begun(path, token)
-    _BEGUN.write(Begun(token, application_id or "", own.began if own else now), _begun_path(path))
-    since = [own.began] if own else []
+    before = begun(path, token)
+    own = None if before is None else before.began
+    began = time.time() if own is None else own
+    _BEGUN.write(Begun(token, application_id or "", began), _begun_path(path))
     try:
         claim = _CLAIM.read(_claim_path(path))
     except NothingThereError:
-        return min(since, default=None)
+        return own
     if claim.newest.token != token:
         raise Superseded(
             "a newer attempt of this task has been submitted, so this one does not run its "
             "statement"
         )
+    since = [own]
     for each in claim.earlier:
         there = path.with_name(f"{each.attempt}.json")
-        found = _may_have_written_since(there, each.token, in_steps)
-        since += [] if found is None else [found]
-    return min(since, default=None)
+        since.append(_may_have_written_since(there, each.token, in_steps))
+    return min((found for found in since if found is not None), default=None)
 
 
 def _may_have_written_since(path: StoragePath, token: str, in_steps: bool) -> Optional[float]:

@@ -1,7 +1,7 @@
 """The tables in which two runs of a statement leave other rows than one run.
 
 INSERT OVERWRITE and DELETE leave the same rows however often they run, unless they read the table
-that they write. A second CREATE TABLE AS fails.
+that they write. A second CREATE TABLE AS fails, unless it replaces the table.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.lake_formats import ICEBERG_METADATA
 from airflow_hive_opt.statement.parse import tree_of, why_unsupported
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.tables import COMMENTS, is_name, mentions, writes_rows
 
-# The last parts of names of Iceberg's for a table's metadata, and for its branches and versions.
-_METADATA = re.compile(
-    r"(all_)?(data_|delete_)?files|(all_)?(entries|manifests)|history|metadata_log_entries|"
-    r"partitions|position_deletes|refs|snapshots|(branch|tag|snapshot_id|at_timestamp)_.+"
-)
+# The last parts of the names of an Iceberg table's branches and versions.
+_VERSIONS = re.compile("(branch|tag|snapshot_id|at_timestamp)_.+")
 _OVERWRITES_FOLDER = re.compile(
     rf"{COMMENTS}INSERT\s+OVERWRITE\s+(LOCAL\s+)?DIRECTORY\b", re.IGNORECASE
 )
@@ -117,6 +115,8 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     (AddedTo(name='`d`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE d.r SELECT id + 1 FROM r")
     (AddedTo(name='`d`.`r`', partition=()),)
+    >>> tables_added_to("INSERT OVERWRITE d.files SELECT * FROM files")
+    (AddedTo(name='`d`.`files`', partition=()),)
     >>> tables_added_to("INSERT INTO l.a.b.r SELECT 1")
     (AddedTo(name='`l`.`a`.`b`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE l.d.r SELECT count(*) FROM l.d.r.snapshots")
@@ -153,21 +153,25 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
 
 
 def _if_read(target: exp.Table, reads: Iterable[exp.Table]) -> tuple[AddedTo, ...]:
-    """The target if the statement may read it too: databases may be left out.
-
-    A table of its metadata, such as ``d.r.snapshots``, has one more part.
-    """
-    name = _backwards(target)
+    """The target if the statement may read it too: databases may be left out."""
+    targets = _backwards(target)
     is_read = any(
-        all(ours == its for ours, its in zip(name, found)) for found in map(_backwards, reads)
+        all(ours == its for ours, its in zip(name, other))
+        for name in targets
+        for read in reads
+        for other in _backwards(read)
     )
     return (_added_to(target),) if is_read else ()
 
 
-def _backwards(table: exp.Table) -> list[str]:
-    """The parts of the table's name, from the last one, without that of its metadata."""
+def _backwards(table: exp.Table) -> list[list[str]]:
+    """The parts of the table's name, from the last one.
+
+    If the last one may be that of Iceberg's metadata, of a branch or of a version, also without it.
+    """
     names = [part.name.lower() for part in reversed(table.parts)]
-    return names[1:] if len(names) > 1 and _METADATA.fullmatch(names[0]) else names
+    is_of_table = ICEBERG_METADATA.fullmatch(names[0]) or _VERSIONS.fullmatch(names[0])
+    return [names, names[1:]] if is_of_table and len(names) > 1 else [names]
 
 
 def _added_to(table: exp.Table) -> AddedTo:

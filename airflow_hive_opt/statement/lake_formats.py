@@ -6,12 +6,23 @@ list may have files of further partitions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ICEBERG = "iceberg"
 DELTA = "delta"
 HUDI = "hudi"
+
+WAP_BRANCH = "spark.wap.branch"
+WAP_ID = "spark.wap.id"
+"""Settings of a session whose writes to Iceberg tables are published later."""
+
+ICEBERG_METADATA = re.compile(
+    r"(all_)?(data_files|delete_files|entries|files|manifests)|history|metadata_log_entries|"
+    r"partitions|position_deletes|refs|snapshots|changes"
+)
+"""The last parts of the names of a table's metadata, such as ``lake.shop.orders.files``."""
 
 
 @dataclass(frozen=True)

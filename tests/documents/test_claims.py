@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -175,4 +177,17 @@ def test_a_damaged_claim_lets_nothing_begin(tmp_path):
     claims.take(path, "a", "same")
     (tmp_path / "claim.json").write_text("{}")
     with pytest.raises(DescriptorError, match="the claim .* is refused"):
+        claims.begin(path, "a", "")
+
+
+def test_a_claim_leads_to_no_other_folder(tmp_path):
+    path = UPath(tmp_path / "1.json")
+    claims.take(path, "a", "same")
+    claim = tmp_path / "claim.json"
+    found = json.loads(claim.read_text())
+    del found["sha256"]
+    found["newest"]["attempt"] = "../1"
+    found["sha256"] = hashlib.sha256(json.dumps(found, separators=(",", ":")).encode()).hexdigest()
+    claim.write_text(json.dumps(found))
+    with pytest.raises(DescriptorError, match="attempt must be a number"):
         claims.begin(path, "a", "")

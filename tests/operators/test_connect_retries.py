@@ -237,7 +237,7 @@ def test_a_statement_that_has_failed_leaves_no_record(rows, folder):
     assert rows() == ROWS
 
 
-def test_a_statement_with_several_inserts_that_has_failed_may_have_written(rows, folder, server):
+def test_a_statement_with_several_inserts_that_has_failed_may_have_written(rows, folder):
     """Spark commits one INSERT after the other."""
     failing = (
         "FROM (SELECT f.id FROM again.fact f JOIN again.keys k ON f.p = k.p AND k.id < 3) "

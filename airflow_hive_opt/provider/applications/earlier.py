@@ -122,7 +122,7 @@ def settle(
     if not (is_same and id_):
         # where its driver looks: descriptor_path may have changed since
         there = ObjectStoragePath(found.path).with_name(ObjectStoragePath(own.path).name)
-        Application(str(there), own.token).claim(key)
+        claims.take(there, own.token, key)
         id_ = id_ or found.id_of_begun()
     store: Any = context["task_state_store"]
     if is_same and id_:

@@ -8,6 +8,7 @@
   application may have run already.
 - ``written_since`` says whether an interrupted statement may have written, or has left files that
   the next one would add.
-- ``completion`` makes report and outcome once the statement has run.
+- ``completion`` makes report and outcome once the statement has run, ``failure`` the outcome after
+  an error.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

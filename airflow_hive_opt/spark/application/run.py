@@ -21,15 +21,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.binding import WORKER, OtherSession
 from airflow_hive_opt.documents.clock import Clock
-from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
+from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.gates import JoinStopped
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
@@ -51,32 +49,28 @@ from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
 from airflow_hive_opt.local_task.stopped import stopped
-from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.indexed import with_indexes_of
 from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.begun import Begins, begin_submitted, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
+from airflow_hive_opt.spark.application.failure import FAILURES, outcome_of_failure
 from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import written_required
-from airflow_hive_opt.spark.application.written_since import MayHaveWritten
 from airflow_hive_opt.spark.catalog.lakes.key_indexes import index_folder
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
-from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
 from airflow_hive_opt.spark.map_join.restricted_run import run_restricted
 from airflow_hive_opt.spark.map_join.texts import Restricted
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session import own_session
-from airflow_hive_opt.spark.session.statement_errors import is_refusal, may_follow_commit
 from airflow_hive_opt.statement.budget import Budget
-from airflow_hive_opt.statement.errors import PlanError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +78,6 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
-_REFUSALS = (PlanError, OtherSession, TooManyRequiredPartitions, RowsMayBeMissing, MayHaveWritten)
 
 
 def run_job(
@@ -134,7 +127,8 @@ def _outcome(
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
-            result = run.map_join_of(handed_over, digest := job.digest or "")
+            digest = job.digest or ""
+            result = run.map_join_of(handed_over, digest)
         else:
             pruned = run.local_task(hand_over=job.stages is Stages.LOCAL_TASK)
             digest = pruned.descriptor.digest
@@ -145,10 +139,8 @@ def _outcome(
             result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
     except JoinStopped as stop:
         return stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job.digest)
-    except _REFUSALS as error:
-        return _failed(Status.REFUSED, error, pruned)
-    except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
-        return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
+    except FAILURES as error:
+        return outcome_of_failure(error, pruned)
     # The statement has run: no error from here on may cause a retry.
     return run.done(receive(result), digest)
 
@@ -256,7 +248,8 @@ class Run:
         for scan, way in ways.items():
             told = scan.name, way.value, way.cost
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
-        locations, lists = {each.location for each in targets}, longest_list(descriptor.row_filters)
+        locations = {target.location for target in targets}
+        lists = longest_list(descriptor.row_filters)
         begin_submitted(self._session, job, self._path, self._application_id)
 
         def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
@@ -342,9 +335,3 @@ class Run:
             dict(self._clock.work),
             self._application_id,
         )
-
-
-def _failed(status: Status, error: Exception, pruned: Report | None) -> Outcome:
-    summary = pruned.summary() if pruned else None
-    may = isinstance(error, (RowsMayBeMissing, MayHaveWritten)) or may_follow_commit(error)
-    return Outcome(status, in_words(error), summary, may_have_written=may)

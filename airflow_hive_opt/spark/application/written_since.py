@@ -23,13 +23,12 @@ from airflow_hive_opt.statement.added_rows import (
     tables_with_files_of_tasks,
 )
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG, WAP_BRANCH, WAP_ID
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LAKES = (ICEBERG, DELTA)  # they commit without moving files
-_TO_BRANCH = ("spark.wap.branch", "spark.wap.id")  # Iceberg writes to another branch than main
 _PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
@@ -68,9 +67,9 @@ def _has_changed(session: SparkSession, table: AddedTo, since: str) -> bool:
     """Whether the table has a newer file or version."""
     found = _described(session, table.name)
     provider = found.get("Provider", "").lower()
-    if provider == "iceberg":
+    if provider == ICEBERG:
         return _has_rows(_newer_versions(session, table.name, since))
-    if provider == "delta":
+    if provider == DELTA:
         history = session.sql(f"DESCRIBE HISTORY {table.name}")
         return _has_rows(history.where(f"timestamp >= {since}").select("version"))
     partition = _as_named(table, found)
@@ -84,14 +83,14 @@ def _has_changed(session: SparkSession, table: AddedTo, since: str) -> bool:
 
 
 def _newer_versions(session: SparkSession, table: str, since: str) -> DataFrame:
-    """The newer versions of an Iceberg table; those of its branches if the session writes there."""
+    """The newer versions of an Iceberg table; of all branches if the statement writes to one."""
     base, _, last = table.rpartition(".")
     on_branch = base != "" and last.startswith("`branch_")
     name = base if on_branch else table
     if "." not in name:  # or it would be the name of a database
         (current,) = session.sql("SELECT current_catalog(), current_database()").collect()
         name = ".".join([*map(quote, current), name])
-    if on_branch or any(session.conf.get(setting, None) for setting in _TO_BRANCH):
+    if on_branch or any(session.conf.get(setting, None) for setting in (WAP_BRANCH, WAP_ID)):
         return session.sql(f"SELECT 1 FROM {name}.snapshots WHERE committed_at >= {since}")
     return session.sql(f"SELECT 1 FROM {name}.history WHERE made_current_at >= {since}")
 

@@ -27,12 +27,12 @@ from airflow_hive_opt.spark.local_task.snapshots import (
 )
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.lake_formats import WAP_ID
 from airflow_hive_opt.statement.tables import references
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_WAP_ID = "spark.wap.id"
 _WAP_PROPERTY = "write.wap.enabled"
 
 
@@ -150,8 +150,8 @@ def _why_no_branch(
     """Why the statement can't run on a branch of the table that it changes."""
     if Place.of(name).catalog == SESSION_CATALOG:
         return "Spark's session catalog can't name a branch"
-    if session.conf.get(_WAP_ID, None):
-        return f"{_WAP_ID} is set"
+    if session.conf.get(WAP_ID, None):
+        return f"{WAP_ID} is set"
     if str(loaded.properties().get(_WAP_PROPERTY)).lower() == "true":
         return f"{_WAP_PROPERTY} is true"
     return _why_read_now(catalog, plan.sql, name, 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.catalog.lakes.iceberg import WAP_BRANCH
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.statement.lake_formats import WAP_BRANCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,12 +11,7 @@ from grpc_status import rpc_status
 from pyspark.errors.exceptions.connect import convert_exception
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
-from airflow_hive_opt.spark.session.statement_errors import (
-    AFTER_COMMIT,
-    CONFLICTS,
-    OF_SPARK,
-    wraps_another,
-)
+from airflow_hive_opt.spark.session.statement_errors import AFTER_COMMIT, is_unclear
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
@@ -144,10 +139,7 @@ def condition_of(error: Any) -> str:
         return ""
     message, info = told
     found = condition_in(message)
-    if info.reason.startswith(OF_SPARK):
-        is_clear = not wraps_another(message)
-    else:
-        is_clear = found == ORPHANED or info.reason.startswith(CONFLICTS)
+    is_clear = found == ORPHANED or not is_unclear(info.reason, message)
     return found if is_clear else UNCLEAR
 
 

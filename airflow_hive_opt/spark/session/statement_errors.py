@@ -18,14 +18,14 @@ from airflow_hive_opt.spark.session.spark_compat import condition_of
 # message begins with the class of the Java exception.
 _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
 _ENVIRONMENT = ("PATH_NOT_FOUND",)
-OF_SPARK = "org.apache.spark."
-"""How the classes of Spark's own errors begin. What an executor's task raises is inside of one."""
-CONFLICTS = (
+# Whatever a task of an executor raises is in an error of Spark's.
+_OF_SPARK = "org.apache.spark."
+# Another writer was first, so this one has not committed.
+_CONFLICTS = (
     "org.apache.iceberg.exceptions.CommitFailedException",
     "org.apache.iceberg.exceptions.ValidationException",
     "io.delta.exceptions.",
 )
-"""How the classes of other errors before a commit begin: another writer was first."""
 AFTER_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED", "INTERNAL_ERROR", "_LEGACY_ERROR_TEMP_2070")
 """The conditions of errors of Spark's that may come during a commit or after it."""
 
@@ -72,8 +72,7 @@ def is_refusal(error: BaseException | None) -> bool:
 def may_follow_commit(error: BaseException) -> bool:
     """Whether a statement's error may have come during its commit or after it.
 
-    This is an error that is not one of Spark's classes: Spark's JVM ends, or the metastore, the
-    catalog or the storage does not answer.
+    This is an unclear one, one of :data:`AFTER_COMMIT`, or the end of Spark's JVM.
     """
     if not isinstance(error, (PySparkException, Py4JError, ConnectionError)):
         return False
@@ -85,9 +84,24 @@ def may_follow_commit(error: BaseException) -> bool:
         name, message = str(thrown.getClass().getName()), str(thrown.getMessage())
     except (Py4JError, ConnectionError):  # the JVM has ended
         return True
-    if name.startswith(OF_SPARK):
-        return wraps_another(message) or message.startswith(tuple(f"[{x}]" for x in AFTER_COMMIT))
-    return not name.startswith(CONFLICTS)
+    return is_unclear(name, message) or message.startswith(tuple(f"[{x}]" for x in AFTER_COMMIT))
+
+
+def is_unclear(java_class: str, message: str) -> bool:
+    """Whether an error of this class, with this message, may have come after a commit.
+
+    It is not one of Spark's classes: the metastore, the catalog or the storage does not answer.
+
+    >>> is_unclear("java.io.IOException", "timed out")
+    True
+    >>> is_unclear("org.apache.spark.SparkException", "Job aborted")
+    False
+    >>> is_unclear("org.apache.spark.sql.AnalysisException", "org.apache.thrift.TException: gone")
+    True
+    """
+    if java_class.startswith(_OF_SPARK):
+        return wraps_another(message)
+    return not java_class.startswith(_CONFLICTS)
 
 
 def wraps_another(message: str) -> bool:

@@ -16,20 +16,16 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.documents.descriptor import PlannedFiles
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.lakes.connect_table import ConnectTable
-from airflow_hive_opt.spark.catalog.lakes.iceberg import WAP_BRANCH, Iceberg
+from airflow_hive_opt.spark.catalog.lakes.iceberg import Iceberg
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.lake_formats import ICEBERG_METADATA, WAP_BRANCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Tables of a table's metadata, such as ``lake.shop.orders.files``. They have no format version.
-_METADATA_TABLES = re.compile(
-    r"(all_)?(data_files|delete_files|entries|files|manifests)|history|metadata_log_entries|"
-    r"partitions|position_deletes|refs|snapshots|changes"
-)
 _WITH_DEFAULTS = 3  # the version of the format from which on columns may have default values
 _WITHOUT_FAULT = (1, 12)  # from this version on, neither defaults nor a list of texts do harm
 
@@ -49,7 +45,8 @@ class ConnectIceberg(Iceberg):
             return table
         properties = loaded.properties
         format_version = properties.get("format-version")
-        if format_version is None and _METADATA_TABLES.fullmatch(place.name.lower()):
+        # tables of a table's metadata have none
+        if format_version is None and ICEBERG_METADATA.fullmatch(place.name.lower()):
             return table
         if format_version is None or int(format_version) >= _WITH_DEFAULTS:
             # whether a column has a default value, SQL does not tell

@@ -30,14 +30,13 @@ from airflow_hive_opt.spark.session.java_classes import java_class
 from airflow_hive_opt.spark.session.spark_compat import rows_by_arrow
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import ICEBERG, WAP_BRANCH
 from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST_PARTITION_VALUES = 10_000
-WAP_BRANCH = "spark.wap.branch"
 """The setting with which a session reads and writes a branch of Iceberg's tables."""
 
 
