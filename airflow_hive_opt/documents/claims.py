@@ -1,5 +1,8 @@
 """Of two submissions of one task instance, only the newest may begin its statement.
 
+A submission is an application that an attempt submits, or an attempt that runs on the embedded
+Spark. Its *driver* is the process with its Spark session.
+
 A submission first claims the task instance, and then looks whether the one before it has begun. A
 driver first writes that it begins, and then looks whether its submission still has the claim. So
 at least one of the two sees the other, however late a driver starts. This needs storage in which a
@@ -75,8 +78,11 @@ _CLAIM = Format("claim", 2, Claim)
 _BEGUN = Format("begun", 2, Begun)
 
 
-def take(path: StoragePath, token: str, cause: str) -> None:
-    """Claims the task instance of the attempt at ``path``; raises ``DescriptorError``."""
+def take(path: StoragePath, token: str, cause: str) -> tuple[Submission, ...]:
+    """Claims the task instance of the attempt at ``path``.
+
+    Returns the submissions before it that did the same work. Raises ``DescriptorError``.
+    """
     own = Submission(path.stem, token)
     try:
         before = _CLAIM.read(_claim_path(path))
@@ -87,9 +93,10 @@ def take(path: StoragePath, token: str, cause: str) -> None:
         earlier = ()
     else:
         if before.newest == own:
-            return
+            return before.earlier
         earlier = _before(own, before) if before.cause == cause else ()
     _CLAIM.write(Claim(own, cause, earlier), _claim_path(path))
+    return earlier
 
 
 def _before(own: Submission, claim: Claim) -> tuple[Submission, ...]:
@@ -101,12 +108,13 @@ def _before(own: Submission, claim: Claim) -> tuple[Submission, ...]:
 def begin(
     path: StoragePath, token: str, application_id: Optional[str], in_steps: bool = False
 ) -> Optional[float]:
-    """Begins the statement of the submission with this token; a job without one is not submitted.
+    """Begins the statement of the submission with this token; a job without one has no claim.
 
     Returns since when a submission before it may have written, or this one, if its driver was
     started again; ``None`` for never. ``in_steps`` says that the statement commits in several
-    steps, so that it may have written before any error. Without any claim it begins too: other
-    submissions of jobs take none. Raises :class:`Superseded`, and ``DescriptorError``.
+    steps, so that it may have written before any error. Without any claim it begins too: a job
+    that is submitted in another way takes none. Raises :class:`Superseded`, and
+    ``DescriptorError``.
     """
     if not token:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow_hive_opt.documents.gates import Gates
@@ -230,15 +231,13 @@ class StatementOperator(SparkSubmitOperator):
             return outcome_over_connect(self, context, job, place)
         if place.kind == "embedded" and self.deferrable and job.stages != "keys":
             self.log.info(NOT_DEFERRED, "Spark runs in the worker")
-        prepared = self.prepared(context, job, place)
-        if place.kind == "embedded" and job.stages == "both":
-            return self._run_here(context, prepared, place)
-        known = prepared(None)
-        if isinstance(known, Outcome):
-            return known
-        if place.kind == "submitted":
-            return self._run_on_cluster(context, known)
-        return self._run_here(context, lambda _: known, place)
+        if place.kind == "embedded":
+            from airflow_hive_opt.provider.embedded_attempt import outcome_of_attempt
+
+            run = partial(self._run_here, context, place)
+            return outcome_of_attempt(job, context, bool(self.retries), run)
+        known = self.prepared(context, job, place)(None)
+        return known if isinstance(known, Outcome) else self._run_on_cluster(context, known)
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002
         """Starts work that needs no Spark, and returns a function that waits for the job."""
@@ -281,7 +280,16 @@ class StatementOperator(SparkSubmitOperator):
         """The path that this attempt writes to."""
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
-    def _run_here(self, context: Context, prepared: Prepared, place: Deployment) -> Outcome:
+    def _run_here(self, context: Context, place: Deployment, job: Job) -> Outcome:
+        from airflow_hive_opt.documents.job import Outcome
+
+        prepared = self.prepared(context, job, place)
+        if job.stages != "both":
+            known = prepared(None)
+            if isinstance(known, Outcome):
+                return known
+            prepared = lambda _: known  # noqa: E731
+
         def started(session: SparkSession | None, interrupt: Callable[[], None]) -> None:
             self._interrupt = interrupt
             self.raise_if_stopped()  # while Spark started, there was nothing to stop

@@ -6,8 +6,9 @@
 - ``connections`` decides where Spark runs, ``attempts`` which path an attempt writes to.
 - ``earlier_runs`` reads what the run before this one found out, ``handed_over`` checks the output
   of a local task in the tasks after it.
-- ``worker`` runs the local task in this process. ``embedded`` runs Spark on this machine,
-  ``submission`` and ``start_errors`` handle submitted applications, ``kubernetes`` the pods of
+- ``worker`` runs the local task in this process. ``embedded`` runs Spark on this machine, and
+  ``embedded_attempt`` keeps a retry from adding rows again there.
+- ``submission`` and ``start_errors`` handle submitted applications, ``kubernetes`` the pods of
   their drivers, ``yarn`` what stops an application there. ``applications`` submits and follows
   them.
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of

@@ -96,6 +96,17 @@ def may_write(sql: str) -> bool:
     return writes_rows(text) or (tree_of(text) is None and _CHANGES.match(text) is not None)
 
 
+def may_repeat_rows(sql: str) -> bool:
+    """Whether two runs of the statement may leave other rows than one run.
+
+    >>> may_repeat_rows("INSERT INTO r SELECT 1"), may_repeat_rows("INSERT INTO ${t} SELECT 1")
+    (True, True)
+    >>> may_repeat_rows("INSERT OVERWRITE r SELECT 1"), may_repeat_rows("SELECT 1")
+    (False, False)
+    """
+    return may_write(sql) and tables_added_to(sql) != ()
+
+
 def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     """These tables of the statement; ``None`` if it is not understood.
 

@@ -1,4 +1,4 @@
-"""One attempt, as a task runs it.
+"""One attempt, as a task with retries runs it. Its exit code tells how it has ended.
 
 python -m tests.faults.one_run JOB.json SPARK_SETTING=VALUE ...
 """
@@ -7,20 +7,28 @@ from __future__ import annotations
 
 import logging
 import sys
+from types import SimpleNamespace
 
 from upath import UPath
 
-from airflow_hive_opt.documents.job import read_job, write_outcome
+from airflow_hive_opt.documents.job import Status, read_job
+from airflow_hive_opt.provider.embedded_attempt import outcome_of_attempt
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.session import spark_session
 
+STATUSES = (Status.DONE, Status.FAILED, Status.REFUSED)
+"""By exit code; an exception is a failure too."""
 
-def main(job_path: str, *pairs: str) -> None:
+
+def main(job_path: str, *pairs: str) -> int:
     logging.basicConfig(level=logging.INFO)
     job = read_job(UPath(job_path))
+    context = {"ti": SimpleNamespace(max_tries=1)}
     with spark_session("one run", dict(pair.split("=", 1) for pair in pairs)) as spark:
-        write_outcome(run_job(spark, job), UPath(job.path))
+        outcome = outcome_of_attempt(job, context, True, lambda known: run_job(spark, known))
+    logging.info("%s: %s", outcome.status, outcome.message)
+    return STATUSES.index(outcome.status)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

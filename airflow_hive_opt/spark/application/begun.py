@@ -1,7 +1,8 @@
 """Tells of a statement that is about to begin.
 
 A submitted application tells the attempts of its task, and learns from them that it must not begin.
-A run over Spark Connect tells of a statement that is about to write.
+So does a run on the embedded Spark whose statement adds rows. A run over Spark Connect tells of a
+statement that is about to write.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from airflow_hive_opt.spark.application.written_since import (
     MayHaveWritten,
     why_it_may_have_written,
 )
-from airflow_hive_opt.statement.added_rows import commits_in_steps, may_write
+from airflow_hive_opt.statement.added_rows import commits_in_steps, may_repeat_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,16 +36,16 @@ begin.
 """
 
 
-def begin_submitted(
+def begin_claimed(
     session: SparkSession, job: Job, path: StoragePath, application_id: str | None
 ) -> None:
-    """Begins the statement of a submitted job; does nothing for one without a token.
+    """Begins the statement of a job whose attempt has a claim; does nothing without a token.
 
     Raises ``MayHaveWritten``, ``Superseded``, ``DescriptorError``, and Spark's errors.
     """
     id_, in_steps = id_on_cluster(session, application_id), commits_in_steps(job.statement)
     since = claims.begin(path, job.token, id_, in_steps)
-    if since is None or not may_write(job.statement):
+    if since is None or not may_repeat_rows(job.statement):
         return
     if (why := why_it_may_have_written(session, job.statement, since)) is not None:
         raise MayHaveWritten(

@@ -52,7 +52,7 @@ from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.restriction.indexed import with_indexes_of
 from airflow_hive_opt.restriction.restrict import ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.application.begun import Begins, begin_submitted, kept_for_retry
+from airflow_hive_opt.spark.application.begun import Begins, begin_claimed, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
 from airflow_hive_opt.spark.application.failure import FAILURES, outcome_of_failure
 from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
@@ -250,7 +250,7 @@ class Run:
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         locations = {target.location for target in targets}
         lists = longest_list(descriptor.row_filters)
-        begin_submitted(self._session, job, self._path, self._application_id)
+        begin_claimed(self._session, job, self._path, self._application_id)
 
         def report_of(text: str, objection: str | None, used: Descriptor | None) -> Report:
             """The report of a run of ``text``."""
