@@ -23,6 +23,11 @@ from tests.services.postgres import Postgres
 TASK = "write"
 _RUN = "SELECT state FROM dag_run WHERE dag_id = %s AND run_id = %s"
 _INSTANCE = "SELECT state, pid FROM task_instance WHERE dag_id = %s AND run_id = %s"
+_TRIGGERER = """
+    SELECT triggerer_id FROM trigger JOIN task_instance ON trigger_id = trigger.id
+    WHERE dag_id = %s AND run_id = %s
+"""
+_SLOWLY = 12_000  # milliseconds for each row
 # The ID of the job that has written a file.
 _JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
 
@@ -35,7 +40,8 @@ def name_of(number: int) -> str:
 class AirflowTask:
     """A run of a DAG, whose statement writes the table in ``folder``.
 
-    ``number`` is its own among those that run at once.
+    ``number`` is its own among those that run at once. ``slowly`` says that a triggerer can start
+    while the statement writes.
     ``wrote`` are the IDs of Spark's jobs whose files have been seen in the partition's folder.
     Airflow's states are read from its database: asking the API server as often would keep it busy.
     """
@@ -47,15 +53,23 @@ class AirflowTask:
     deferred_after: str | None = None  # the phase at whose end the task is deferred, if it is
 
     def __init__(
-        self, airflow: Airflow, database: Postgres, folder: Path, verb: str, number: int
+        self,
+        airflow: Airflow,
+        database: Postgres,
+        folder: Path,
+        verb: str,
+        number: int,
+        slowly: bool = False,
     ) -> None:
         self.airflow, self.folder = airflow, folder
         self.dag_id, self.pool = f"{self.dags}_{number}", name_of(number)
         self._database = database.connect("airflow")
         self._partition = folder / "a=x" / "b=1"
         self._before = self._jobs()
+        self._ended_triggerers: set[int | None] = {None}
         self.wrote: set[str] = set()
-        sql = statement(verb, folder.name, self.milliseconds)
+        milliseconds = _SLOWLY if slowly else self.milliseconds
+        sql = statement(verb, folder.name, milliseconds)
         self.id = airflow.trigger(self.dag_id, sql=sql)
         self._at = f"/api/v2/dags/{self.dag_id}/dagRuns/{quote(self.id)}"
 
@@ -82,8 +96,18 @@ class AirflowTask:
         """The first row that a query finds for the run, or ``None``."""
         return self._database.execute(query, [self.dag_id, self.id]).fetchone()
 
+    def _triggerer(self) -> int | None:
+        """The ID of the triggerer that follows the task."""
+        found = self._look(_TRIGGERER)
+        return found and found[0]
+
+    def is_followed(self) -> bool:
+        """Whether a triggerer follows it that this object has not ended."""
+        return self._triggerer() not in self._ended_triggerers
+
     def end_triggerer(self, how: Signals) -> None:
         """Ends its triggerer, and starts it again as a supervisor does."""
+        self._ended_triggerers.add(self._triggerer())
         self.airflow.kill(triggerer_of(self.pool), how)
         self.airflow.start(triggerer_of(self.pool))
 

@@ -33,10 +33,11 @@ class ClusterTask(AirflowTask):
         folder: Path,
         verb: str,
         number: int,
+        slowly: bool = False,
     ) -> None:
         self._cluster = cluster
         self._old = set(self._all_drivers())
-        super().__init__(airflow, database, folder, verb, number)
+        super().__init__(airflow, database, folder, verb, number, slowly)
 
     def _all_drivers(self) -> dict[str, str]:
         state = self._cluster.state()

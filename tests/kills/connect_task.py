@@ -64,9 +64,10 @@ class ConnectTask(AirflowTask):
         folder: Path,
         verb: str,
         number: int,
+        slowly: bool = False,
     ) -> None:
         self.server = server
-        super().__init__(airflow, database, folder, verb, number)
+        super().__init__(airflow, database, folder, verb, number, slowly)
 
     def phases(self) -> dict[str, Callable[[], object]]:
         """How each phase shows, in their order."""

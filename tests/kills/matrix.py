@@ -23,7 +23,7 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cluster": {
         "task": _OF_WORKER,
         "worker": _OF_WORKER,
-        "triggerer": ON_CLUSTER,
+        "triggerer": (*ON_CLUSTER, "before+starts+commits", "submitted+runs+ended"),
         "api-server": ON_CLUSTER,
         "driver": ON_CLUSTER[2:],
         "user": ON_CLUSTER[:-1],
@@ -38,7 +38,7 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "deferred": {
         "task": _OF_DEFERRED,
         "worker": _OF_DEFERRED,
-        "triggerer": DEFERRED,
+        "triggerer": (*DEFERRED, "before+waits+ended", "begins+commits", "runs+ended"),
         "api-server": DEFERRED,
         "connect-server": DEFERRED,
         "user": DEFERRED[:-1],
@@ -47,7 +47,8 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """The phases at which a victim is there to be killed, by kind of task.
 
 ``deferred`` is a deferred task over Spark Connect. ``task`` is the task's process alone, and
-``worker`` is that with the one that supervises it.
+``worker`` is that with the one that supervises it. A triggerer may end at several phases of one
+task: the task goes on, and another triggerer follows it.
 """
 
 
@@ -60,6 +61,11 @@ class Case:
     victim: str
     signal: str
     phase: str
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases at which the victim ends, in their order."""
+        return tuple(self.phase.split("+"))
 
     def __str__(self) -> str:
         return f"{self.kind}-{self.verb}-{self.victim}-{self.signal}-{self.phase}".lower()

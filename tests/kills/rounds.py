@@ -26,6 +26,7 @@ from tests.services.airflow import Airflow, wait_for
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
 _PHASE, _END, _ORPHAN = 600.0, 900.0, 10.0  # seconds; the first two are for a busy machine
+_ENDS = ("success", "failed")
 _CLEARS = 2  # of a task that failed without a retry, and whose rows are not there
 
 
@@ -33,8 +34,8 @@ _CLEARS = 2  # of a task that failed without a retry, and whose rows are not the
 class Result:
     """What a round has shown.
 
-    - ``late`` says that the phase was over before the victim ended, ``is_done`` that the task has
-      succeeded.
+    - ``late`` says that the phase was over before the victim ended, or one of several. ``hit`` are
+      the others of several. ``is_done`` says that the task has succeeded.
     - ``wrote`` counts the jobs of Spark whose files were seen in the partition. ``is_wrong`` says
       that ``table`` is not what it must be, ``is_twice`` that it has two writes.
     - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
@@ -45,6 +46,7 @@ class Result:
 
     case: Case
     late: bool = False
+    hit: list[str] = field(default_factory=list)
     is_done: bool = False
     wrote: int = 0
     table: State = None
@@ -104,12 +106,19 @@ class Round:
     def run(self, chance: Random, before: State, whole: State) -> Result:
         """Runs it; ``before`` and ``whole`` are the table without and with one write."""
         task, case, result = self.task, self.case, Result(self.case)
-        process = self._reach(result, chance)
-        old = set(task.running()) if case.victim == "user" else set()
-        try:
-            self._end_victim(process)
-        except psutil.NoSuchProcess:
-            result.late = True
+        for phase in case.phases:
+            result.late = False
+            process = self._reach(result, chance, phase)
+            old = set(task.running()) if case.victim == "user" else set()
+            try:
+                self._end_victim(process)
+            except psutil.NoSuchProcess:
+                result.late = True
+            result.hit += [] if result.late else [phase]
+        if len(case.phases) == 1:
+            result.hit = []
+        else:
+            result.late = len(result.hit) < len(case.phases)
         if case.victim == "user":
             self._watch_orphans(result, old)
         self._wait(result, whole)
@@ -130,9 +139,9 @@ class Round:
         result.log = "\n".join(task.log(number) for number in range(1, 9))
         return result
 
-    def _reach(self, result: Result, chance: Random) -> psutil.Process | None:
+    def _reach(self, result: Result, chance: Random, phase: str) -> psutil.Process | None:
         """Waits for the phase; returns the process of the task, if that is to end."""
-        task, phase = self.task, self.case.phase
+        task = self.task
         phases = task.phases()
         names = list(phases)
         shows = phases[phase]
@@ -143,14 +152,18 @@ class Round:
             process = task.find_process()
         after = task.deferred_after
         is_ended = self.shared.is_ended
-        if after and names.index(phase) > names.index(after):
+        is_of_triggerer = self.case.victim == "triggerer"
+        is_after = after is not None and names.index(phase) > names.index(after)
+        if is_after:
 
             def is_deferred() -> bool:
                 if is_ended.is_set():
                     return True
-                if found := task.state() == "deferred":
-                    result.slots = task.slots()
-                return found
+                state = task.state()
+                if state == "deferred":
+                    result.slots = max(result.slots, task.slots())
+                    return task.is_followed() or not is_of_triggerer
+                return state in _ENDS
 
             assert task.until(is_deferred, _PHASE, task.pause), task.log()
         assert task.until(lambda: is_ended.is_set() or shows(), _PHASE, task.pause), task.log()
@@ -164,6 +177,8 @@ class Round:
         following = names[names.index(phase) + 1 :]
         with suppress(URLError, OSError):  # another round ends a server
             result.late = bool(following and phases[following[0]]())
+        if is_after and is_of_triggerer and task.state() != "deferred":
+            result.late = True
         return process
 
     def _watch_orphans(self, result: Result, old: set[str]) -> None:
@@ -210,12 +225,11 @@ class Round:
     def _wait(self, result: Result, whole: State) -> None:
         """Waits for the end; clears a failed task as a user who misses its rows in the table."""
         task = self.task
-        ends = ("success", "failed")
 
         def has_ended() -> bool:
             # Airflow's triggerer may end when one of its tasks is cleared.
             result.restarts += task.start_triggerer()
-            return task.run_state() in ends
+            return task.run_state() in _ENDS
 
         while True:
             assert task.until(has_ended, _END), task.log()
@@ -230,7 +244,7 @@ class Round:
             if folder := task.left_files():
                 shutil.rmtree(folder)
             task.clear_by_user()
-            task.until(lambda: task.run_state() not in ends, 30)
+            task.until(lambda: task.run_state() not in _ENDS, 30)
 
 
 def _phase_of(phases: Mapping[str, Callable[[], object]]) -> str:

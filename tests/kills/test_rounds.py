@@ -36,14 +36,13 @@ def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, resu
     def ran(number_of_task, case, number):
         with shared.lock:
             table = client.copy(TEMPLATE)
-        at = folder / table
+        slowly = len(case.phases) > 1
+        of_each = postgres_server, folder / table, case.verb, number_of_task, slowly
         if case.kind == "cluster":
-            of_kind = clusters[number_of_task], postgres_server, at, case.verb, number_of_task
-            task = ClusterTask(airflow, *of_kind)
+            task = ClusterTask(airflow, clusters[number_of_task], *of_each)
         else:
             kind = DeferredConnectTask if case.kind == "deferred" else ConnectTask
-            of_kind = servers[number_of_task], postgres_server, at, case.verb, number_of_task
-            task = kind(airflow, *of_kind)
+            task = kind(airflow, servers[number_of_task], *of_each)
 
         def state():
             with shared.lock:
