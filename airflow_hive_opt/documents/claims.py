@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Superseded(DescriptorError):
-    """A newer submission has the claim, so this one must not run its statement."""
+    """A newer submission has the claim, so this one must not begin its statement."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,7 @@ def begin(
         return own
     if claim.newest.token != token:
         raise Superseded(
-            "a newer attempt of this task has been submitted, so this one does not run its "
-            "statement"
+            "a newer attempt of this task has begun, so this one does not run its statement"
         )
     since = [own]
     for each in claim.earlier:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional
 
 from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
-from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.format import Format, RefusedDocument
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.index_trial import IndexTrial
 from airflow_hive_opt.statement.arguments import (
@@ -235,7 +235,7 @@ def read_job(at: StoragePath) -> Job:
 
 
 def write_outcome(outcome: Outcome, path: StoragePath) -> None:
-    """Writes the outcome next to ``path`` for the task that waits for it.
+    """Writes the outcome next to ``path`` for the task that waits for it, and for its retries.
 
     Leaves out the result rows if the document is too large: the statement has run and must not
     fail. Raises ``DescriptorError``.
@@ -249,14 +249,17 @@ def write_outcome(outcome: Outcome, path: StoragePath) -> None:
 
 
 def read_outcome(path: StoragePath, token: str) -> Outcome:
-    """The outcome that the job with this token wrote for ``path``; raises ``DescriptorError``."""
+    """The outcome that the job with this token wrote for ``path``.
+
+    Raises ``RefusedDocument`` for another job's, and ``DescriptorError``.
+    """
     at = outcome_path(path)
     outcome = _OUTCOME.read(at)
     if not token or outcome.token != token:
-        raise DescriptorError(f"the outcome {at} is refused: it belongs to another application")
+        raise RefusedDocument(f"the outcome {at} is refused: it belongs to another application")
     return outcome
 
 
 def outcome_path(path: StoragePath) -> StoragePath:
-    """The path of a submitted application's outcome."""
+    """The path of the outcome of the attempt that writes to ``path``."""
     return path.with_name(f"{path.stem}.outcome.json")

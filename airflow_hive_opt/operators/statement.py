@@ -232,10 +232,7 @@ class StatementOperator(SparkSubmitOperator):
         if place.kind == "embedded" and self.deferrable and job.stages != "keys":
             self.log.info(NOT_DEFERRED, "Spark runs in the worker")
         if place.kind == "embedded":
-            from airflow_hive_opt.provider.embedded_attempt import outcome_of_attempt
-
-            run = partial(self._run_here, context, place)
-            return outcome_of_attempt(job, context, bool(self.retries), run)
+            return self._run_here(context, job, place)
         known = self.prepared(context, job, place)(None)
         return known if isinstance(known, Outcome) else self._run_on_cluster(context, known)
 
@@ -280,15 +277,9 @@ class StatementOperator(SparkSubmitOperator):
         """The path that this attempt writes to."""
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
-    def _run_here(self, context: Context, place: Deployment, job: Job) -> Outcome:
+    def _run_here(self, context: Context, job: Job, place: Deployment) -> Outcome:
         from airflow_hive_opt.documents.job import Outcome
-
-        prepared = self.prepared(context, job, place)
-        if job.stages != "both":
-            known = prepared(None)
-            if isinstance(known, Outcome):
-                return known
-            prepared = lambda _: known  # noqa: E731
+        from airflow_hive_opt.provider.embedded_attempt import EmbeddedAttempt
 
         def started(session: SparkSession | None, interrupt: Callable[[], None]) -> None:
             self._interrupt = interrupt
@@ -296,9 +287,18 @@ class StatementOperator(SparkSubmitOperator):
             if session is not None:
                 store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 
+        settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
+        attempt = EmbeddedAttempt.claimed(job, context, settings)
+        if attempt.done is not None:
+            return attempt.done
+        prepared = self.prepared(context, attempt.job, place)
+        known = None if job.stages == "both" else prepared(None)  # with "both", Spark starts now
+        if isinstance(known, Outcome):
+            return known
+        ready = prepared if known is None else lambda _: known
+        tell = partial(attempt.tell, was_stopped=lambda: self._is_stopped)
         try:
-            settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
-            return run_embedded(application_name(context), settings, prepared, started)
+            return run_embedded(application_name(context), settings, ready, started, tell)
         finally:
             self._interrupt = None
 

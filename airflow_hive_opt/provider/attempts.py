@@ -113,6 +113,20 @@ def attempt_token(context: Context) -> str | None:
     return None if found is None else str(found)
 
 
+def cause_of(context: Context) -> str:
+    """What a retry has in common with the attempt before it, and a cleared task has not.
+
+    A clear sets ``max_tries`` to the number of attempts before it, and ``retries`` more. It also
+    raises the run's ``clear_number``, but so do clears of other tasks. A run that is deleted and
+    created again has another start.
+    """
+    instance: Any = context["ti"]
+    retries = getattr(getattr(instance, "task", None), "retries", None) or 0
+    started = getattr(context.get("dag_run"), "start_date", None)
+    before = getattr(instance, "max_tries", 0) - retries
+    return f"{before}_{started.timestamp():.6f}" if started else str(before)
+
+
 def is_of_run(uri: str, root: str, dag_id: str, run_id: str) -> bool:
     """Whether ``uri`` is the :func:`attempt_path` under ``root`` of any task of this run."""
     run = ObjectStoragePath(root.rstrip("/")).joinpath(safe_part(dag_id), safe_part(run_id))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
 from airflow_hive_opt.provider.airflow_compat import AirflowException
+from airflow_hive_opt.provider.attempts import cause_of
 from airflow_hive_opt.provider.earlier_statement import (
     check_left_files,
     check_other_server,
@@ -31,7 +32,7 @@ from airflow_hive_opt.provider.earlier_statement import (
     not_ended,
     warn_of_other_work,
 )
-from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord, cause_of
+from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord
 from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
@@ -71,10 +72,9 @@ class ConnectOperations:
     def __init__(self, context: Context, path: StoragePath, url: str, defers: bool = False) -> None:
         from airflow_hive_opt.spark.session.connect import server_of
 
-        instance: Any = context["ti"]
         self._record = OperationRecord(context, path)
         self._url, self._server = url, server_of(url)
-        self._attempt = int(instance.try_number)
+        self._attempt = int(context["ti"].try_number)
         self._cause = cause_of(context)
         self._work = ""
         self._defers = defers

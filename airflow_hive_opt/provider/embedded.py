@@ -117,11 +117,16 @@ def embedded_session(
 
 
 def run_embedded(
-    name: str, settings: Mapping[str, str], prepared: Prepared, started: Started
+    name: str,
+    settings: Mapping[str, str],
+    prepared: Prepared,
+    started: Started,
+    tell: Callable[[Outcome], None],
 ) -> Outcome:
     """Runs a job in an :func:`embedded_session`.
 
-    ``prepared`` gives the job once there is a session. Raises what :func:`embedded_session` raises.
+    ``prepared`` gives the job once there is a session. ``tell`` gets the outcome before the session
+    ends, which may take long. Raises what :func:`embedded_session` raises.
     """
     from airflow_hive_opt.documents.job import Outcome
     from airflow_hive_opt.spark.application.run import run_job
@@ -130,7 +135,9 @@ def run_embedded(
         job = prepared(0 if embedded.seconds < _WARM else None)
         if isinstance(job, Outcome):
             return job
-        return embedded.explained(run_job(embedded.session, job, ObjectStoragePath))
+        outcome = embedded.explained(run_job(embedded.session, job, ObjectStoragePath))
+        tell(outcome)
+        return outcome
 
 
 def _is_shared() -> bool:

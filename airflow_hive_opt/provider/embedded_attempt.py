@@ -1,4 +1,4 @@
-"""One attempt on the embedded Spark, whose statement may add rows.
+"""One attempt on the embedded Spark, whose statement may repeat rows.
 
 A retry takes the outcome of an attempt before it that is done. Its statement does not begin if one
 of them may have added its rows; see :mod:`airflow_hive_opt.documents.claims`.
@@ -6,16 +6,20 @@ of them may have added its rows; see :mod:`airflow_hive_opt.documents.claims`.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from airflow_hive_opt.documents import claims
+from airflow_hive_opt.documents.format import RefusedDocument
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status, read_outcome, write_outcome
-from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.provider.airflow_compat import AirflowException, ObjectStoragePath
+from airflow_hive_opt.provider.attempts import cause_of
+from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.added_rows import may_repeat_rows
 
@@ -24,44 +28,70 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# The settings that say which tables the names of a statement mean.
+_TABLES = ("spark.sql.catalog", "spark.sql.defaultCatalog", "spark.sql.warehouse.", "spark.hadoop.")
 
-def outcome_of_attempt(
-    job: Job, context: Context, has_retries: bool, run: Callable[[Job], Outcome]
-) -> Outcome:
-    """The outcome of ``run`` for the job, or that of an earlier attempt that is done.
 
-    Without retries no attempt does the work of an earlier one again. Raises ``AirflowException`` if
-    the storage fails before the run.
+@dataclass(frozen=True)
+class EmbeddedAttempt:
+    """An attempt: its job, and how one that an earlier attempt has done ended.
+
+    The job has a token if its statement may repeat rows.
     """
-    writes = job.stages in (Stages.MAP_JOIN, Stages.BOTH)
-    if not (has_retries and writes and may_repeat_rows(job.statement)):
-        return run(job)
-    path, token = ObjectStoragePath(job.path), uuid4().hex
+
+    job: Job
+    done: Outcome | None = None
+
+    @classmethod
+    def claimed(cls, job: Job, context: Context, settings: Mapping[str, str]) -> EmbeddedAttempt:
+        """The attempt, after it has claimed its task; ``settings`` are Spark's.
+
+        Raises ``AirflowException`` if the storage fails.
+        """
+        writes = job.stages in (Stages.MAP_JOIN, Stages.BOTH)
+        if not (writes and may_repeat_rows(job.statement)):
+            return cls(job)
+        path, token = ObjectStoragePath(job.path), uuid4().hex
+        try:
+            earlier = claims.take(path, token, _cause(job, context, settings))
+            for each in reversed(earlier):
+                outcome = _outcome(path.with_name(f"{each.attempt}.json"), each.token)
+                if outcome is not None and outcome.status is Status.DONE:
+                    log.info(
+                        "attempt %s has run the statement, so its outcome counts. To run the "
+                        "statement again, clear the task",
+                        each.attempt,
+                    )
+                    return cls(job, outcome)
+        except DescriptorError as error:
+            raise without_stack(AirflowException(str(error))) from None
+        return cls(replace(job, token=token))
+
+    def tell(self, outcome: Outcome, was_stopped: Callable[[], bool]) -> None:
+        """Keeps the outcome for a retry.
+
+        An error of a statement that ``was_stopped`` may have come after its commit.
+        """
+        if not self.job.token:
+            return
+        may_have_written = outcome.may_have_written or was_stopped()
+        kept = replace(outcome, message=masked(outcome.message), may_have_written=may_have_written)
+        try:
+            write_outcome(replace(kept, token=self.job.token), ObjectStoragePath(self.job.path))
+        except DescriptorError as error:  # the statement may have run
+            log.warning("a retry will not know how this attempt has ended: %s", error)
+
+
+def _cause(job: Job, context: Context, settings: Mapping[str, str]) -> str:
+    """What a retry has in common with the attempts before it whose rows are those of its own."""
+    tables = sorted(item for item in settings.items() if item[0].startswith(_TABLES))
+    digest = hashlib.sha256(repr((job.query_digest, tables)).encode()).hexdigest()
+    return f"embedded_{digest[:12]}_{cause_of(context)}"
+
+
+def _outcome(path: ObjectStoragePath, token: str) -> Outcome | None:
+    """The outcome of an earlier attempt, if it has one. Raises ``DescriptorError``."""
     try:
-        earlier = claims.take(path, token, _cause(job, context))
-    except DescriptorError as error:
-        raise without_stack(AirflowException(str(error))) from None
-    for each in reversed(earlier):
-        if (done := _done(path.with_name(f"{each.attempt}.json"), each.token)) is not None:
-            log.info("attempt %s has run the statement: its outcome counts", each.attempt)
-            return done
-    outcome = replace(run(replace(job, token=token)), token=token)
-    try:
-        write_outcome(outcome, path)
-    except DescriptorError as error:  # the statement may have run
-        log.warning("a retry will not know how this attempt has ended: %s", error)
-    return outcome
-
-
-def _cause(job: Job, context: Context) -> str:
-    """What a retry has in common with the attempt before it, and a cleared task has not."""
-    instance: Any = context["ti"]
-    return f"embedded_{job.digest_with({})[:12]}_{getattr(instance, 'max_tries', 0)}"
-
-
-def _done(path: ObjectStoragePath, token: str) -> Outcome | None:
-    try:
-        outcome = read_outcome(path, token)
-    except DescriptorError:
+        return read_outcome(path, token)
+    except (NothingThereError, RefusedDocument):
         return None
-    return outcome if outcome.status is Status.DONE else None

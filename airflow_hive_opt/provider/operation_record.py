@@ -7,7 +7,7 @@ task's attempts.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.storage import (
     DescriptorError,
@@ -94,16 +94,6 @@ class OperationRecord:
             remove(self._file)
         else:
             self._store.delete(_KEY)
-
-
-def cause_of(context: Context) -> str:
-    """What a retry has in common with the attempt before it, and a cleared task has not.
-
-    Airflow raises ``max_tries`` when it clears a task. What it changes in the DAG run, it also
-    changes when somebody clears another task of the run.
-    """
-    instance: Any = context["ti"]
-    return str(getattr(instance, "max_tries", 0))
 
 
 def _cause_in(data: bytes) -> str | None:

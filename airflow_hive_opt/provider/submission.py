@@ -18,6 +18,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     ObjectStoragePath,
 )
+from airflow_hive_opt.provider.attempts import cause_of
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.descriptor import StoragePath
@@ -137,12 +138,9 @@ def resumption_key(job: Job, context: Context) -> str:
     """The name under which Airflow stores the application's ID for a retry that resumes it.
 
     A cleared task or another statement has another name, because only a retry may resume. Airflow
-    keeps the stored IDs of cleared tasks, and raises ``max_tries`` of each task that is cleared
-    after its attempt; ``clear_number`` is the run's, and other tasks' clears raise it too. Raises
-    ``ValueError``, see ``Job.digest_of_work``.
+    keeps the stored IDs of cleared tasks. Raises ``ValueError``, see ``Job.digest_of_work``.
     """
-    instance: Any = context["ti"]
-    return f"spark_job_{job.digest_of_work()[:12]}_{getattr(instance, 'max_tries', 0)}"
+    return f"spark_job_{job.digest_of_work()[:12]}_{cause_of(context)}"
 
 
 @dataclass(frozen=True)

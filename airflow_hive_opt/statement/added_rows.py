@@ -132,6 +132,9 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
     (AddedTo(name='`l`.`a`.`b`.`r`', partition=()),)
     >>> tables_added_to("INSERT OVERWRITE l.d.r SELECT count(*) FROM l.d.r.snapshots")
     (AddedTo(name='`l`.`d`.`r`', partition=()),)
+    >>> tables_added_to("CREATE OR REPLACE TEMPORARY FUNCTION f() RETURNS INT RETURN SELECT 1")
+    ()
+    >>> tables_added_to("DELETE FROM (SELECT 1)")
     >>> tables_added_to("INSERT INTO ${t} SELECT 1"), tables_added_to("CREATE TABLE r AS (")
     (None, None)
     """
@@ -143,9 +146,13 @@ def tables_added_to(sql: str) -> tuple[AddedTo, ...] | None:
         return None
     named = mentions(tree)
     if isinstance(tree, exp.Delete):
+        if not named.changed:  # not Spark's syntax
+            return None
         target = named.changed[0]
         return _if_read(target, (read for read in named.reads if read is not target))
     if isinstance(tree, exp.Create):
+        if not named.targets:  # a function
+            return ()
         if tree.args.get("exists"):  # a table that it skips may lack its rows
             return None
         return _if_read(named.targets[0], named.reads) if tree.args.get("replace") else ()

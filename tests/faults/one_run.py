@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from upath import UPath
 
 from airflow_hive_opt.documents.job import Status, read_job
-from airflow_hive_opt.provider.embedded_attempt import outcome_of_attempt
+from airflow_hive_opt.provider.embedded_attempt import EmbeddedAttempt
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.session import spark_session
 
@@ -23,9 +23,13 @@ STATUSES = (Status.DONE, Status.FAILED, Status.REFUSED)
 def main(job_path: str, *pairs: str) -> int:
     logging.basicConfig(level=logging.INFO)
     job = read_job(UPath(job_path))
-    context = {"ti": SimpleNamespace(max_tries=1)}
-    with spark_session("one run", dict(pair.split("=", 1) for pair in pairs)) as spark:
-        outcome = outcome_of_attempt(job, context, True, lambda known: run_job(spark, known))
+    conf = dict(pair.split("=", 1) for pair in pairs)
+    attempt = EmbeddedAttempt.claimed(job, {"ti": SimpleNamespace(max_tries=1)}, conf)
+    outcome = attempt.done
+    if outcome is None:
+        with spark_session("one run", conf) as spark:
+            outcome = run_job(spark, attempt.job)
+            attempt.tell(outcome, lambda: False)
     logging.info("%s: %s", outcome.status, outcome.message)
     return STATUSES.index(outcome.status)
 

@@ -38,7 +38,7 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "deferred": {
         "task": _OF_DEFERRED,
         "worker": _OF_DEFERRED,
-        "triggerer": (*DEFERRED, "before+waits+ended", "begins+commits", "runs+ended"),
+        "triggerer": (*DEFERRED, "before+waits+ended", "begins+commits"),
         "api-server": DEFERRED,
         "connect-server": DEFERRED,
         "user": DEFERRED[:-1],

@@ -291,7 +291,7 @@ def table_of(results: Iterable[Result]) -> list[str]:
     for result in results:
         found.setdefault(result.case, []).append(result)
     head = (
-        f"{'task':8} {'verb':10} {'victim':15} {'signal':8} {'phase':10} {'rounds':>6} {'late':>5} "
+        f"{'task':8} {'verb':10} {'victim':15} {'signal':8} {'phase':21} {'rounds':>6} {'late':>5} "
         f"{'wrote':>9} {'wrong':>6} {'slots':>5} {'orphans':>7} {'failed':>6} {'cleared':>7} "
         f"{'restarts':>8} {'errors':>6} {'to stop':>8}"
     )
@@ -300,7 +300,7 @@ def table_of(results: Iterable[Result]) -> list[str]:
         wrote = sorted({each.wrote for each in rounds})
         slowest = max((each.seconds_to_stop or 0.0 for each in rounds), default=0.0)
         lines.append(
-            f"{case.kind:8} {case.verb:10} {case.victim:15} {case.signal:8} {case.phase:10} "
+            f"{case.kind:8} {case.verb:10} {case.victim:15} {case.signal:8} {case.phase:21} "
             f"{len(rounds):6} {sum(each.late for each in rounds):5} "
             f"{'-'.join(map(str, wrote)):>9} "
             f"{sum(each.is_wrong for each in rounds):6} "

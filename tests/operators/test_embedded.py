@@ -29,7 +29,7 @@ def test_a_wrong_configuration_of_the_session_fails_with_one_message(
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__SESSION", "shared")
     monkeypatch.setenv(f"AIRFLOW__HIVE_OPT__{name}", value)
     with pytest.raises(AirflowFailException, match=message):
-        run_embedded("t", {}, None, lambda *_: None)
+        run_embedded("t", {}, None, lambda *_: None, None)
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -49,14 +49,14 @@ def test_a_task_can_be_stopped_before_its_statement_begins(monkeypatch, ready):
     monkeypatch.setattr("airflow_hive_opt.spark.session.shared.shared_session", shared_session)
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__SESSION", "shared")
     with pytest.raises(AirflowException, match="the task was stopped"):
-        run_embedded("t", {}, None, lambda _, interrupt: stops.append(interrupt))
+        run_embedded("t", {}, None, lambda _, interrupt: stops.append(interrupt), None)
     assert len(stops) == 1 + ready
 
 
 def test_a_stop_while_spark_starts_is_not_lost(monkeypatch, tmp_path):
     ran = []
 
-    def starts(name, settings, prepared, started):
+    def starts(name, settings, prepared, started, tell):
         made.on_kill()
         started(None, lambda: None)
         ran.append(name)

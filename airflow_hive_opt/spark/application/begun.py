@@ -51,7 +51,7 @@ def begin_claimed(
         raise MayHaveWritten(
             "an earlier attempt of this task has begun this statement and has not reported that it "
             f"failed before its commit, so its rows, or some of them, may be there: {why}. Make "
-            "sure that its driver has ended, and look at the table. If all of its rows are there, "
+            "sure that its Spark has ended, and look at the table. If all of its rows are there, "
             "mark the task as successful. Otherwise remove those that are there and clear the task"
         )
 
