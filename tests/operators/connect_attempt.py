@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,9 @@ class Store:
         new.replace(self._file)
 
 
+STARTED = datetime(2026, 1, 31, tzinfo=timezone.utc)  # only clears of finished runs change it
+
+
 def context(
     folder: Path, try_number: int, max_tries: int = 1, clear_number: int = 0
 ) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def context(
         max_tries=max_tries,
     )
     instance.xcom_push = lambda key, value: None
-    run = SimpleNamespace(clear_number=clear_number, start_date=f"2026-01-3{clear_number}")
+    run = SimpleNamespace(clear_number=clear_number, start_date=STARTED)
     found = {"ti": instance, "params": {}, "dag_run": run, "outlet_events": {}}
     return {**found, "task_state_store": Store(folder)} if folder.name == "store" else found
 
