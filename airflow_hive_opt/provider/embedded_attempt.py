@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The settings that say which tables the names of a statement mean.
-_TABLES = ("spark.sql.catalog", "spark.sql.defaultCatalog", "spark.sql.warehouse.", "spark.hadoop.")
+# The settings that say which tables the names of a statement mean. Others, such as the credentials
+# of a session, may change from attempt to attempt.
+_TABLES = re.compile(
+    r"spark\.sql\.(warehouse\.dir|defaultCatalog"
+    r"|catalog\.[^.]+(\.(uri|type|catalog-impl|warehouse))?)"
+    r"|spark\.(hadoop\.)?(hive\.metastore\.(uris|glue\.catalogid)|javax\.jdo\.option\.ConnectionURL"
+    r"|aws\.region)"
+)
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,9 @@ class EmbeddedAttempt:
 
 def _cause(job: Job, context: Context, settings: Mapping[str, str]) -> str:
     """What a retry has in common with the attempts before it whose rows are those of its own."""
-    tables = sorted(item for item in settings.items() if item[0].startswith(_TABLES))
-    digest = hashlib.sha256(repr((job.query_digest, tables)).encode()).hexdigest()
+    tables = sorted(item for item in settings.items() if _TABLES.fullmatch(item[0]))
+    work = repr((job.sql, job.query_digest, tables))
+    digest = hashlib.sha256(work.encode()).hexdigest()
     return f"embedded_{digest[:12]}_{cause_of(context)}"
 
 

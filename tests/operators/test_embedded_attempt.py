@@ -207,7 +207,10 @@ HIVE = {"spark.hadoop.hive.metastore.uris": "thrift://here:9083"}
         ({}, True),
         ({"show_rows": 6}, True),
         ({"settings": {**HIVE, "spark.driver.memory": "2g"}}, True),
+        ({"settings": {**HIVE, "spark.hadoop.fs.s3a.session.token": "another"}}, True),
         ({"settings": {"spark.hadoop.hive.metastore.uris": "thrift://there:9083"}}, False),
+        ({"settings": {**HIVE, "spark.sql.catalog.lake.uri": "thrift://there:9083"}}, False),
+        ({"sql": f"SET a = b;\n{INTO}"}, False),
         ({"sql": INTO + " -- other"}, False),
         ({"found": of_try(2, max_tries=3)}, False),  # cleared
         ({"found": of_try(2, max_tries=2, retries=1)}, False),  # cleared, with one retry less
