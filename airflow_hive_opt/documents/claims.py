@@ -47,6 +47,10 @@ class Submission:
         if not self.attempt.isdecimal():
             raise ValueError("attempt must be a number")
 
+    def path_beside(self, path: StoragePath) -> StoragePath:
+        """The path of its attempt, beside that of another attempt of the task instance."""
+        return path.with_name(f"{self.attempt}.json")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -132,8 +136,7 @@ def begin(
         )
     since = [own]
     for each in claim.earlier:
-        there = path.with_name(f"{each.attempt}.json")
-        since.append(_may_have_written_since(there, each.token, in_steps))
+        since.append(_may_have_written_since(each.path_beside(path), each.token, in_steps))
     return min((found for found in since if found is not None), default=None)
 
 

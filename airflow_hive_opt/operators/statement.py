@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow_hive_opt.documents.gates import Gates
@@ -296,7 +295,10 @@ class StatementOperator(SparkSubmitOperator):
         if isinstance(known, Outcome):
             return known
         ready = prepared if known is None else lambda _: known
-        tell = partial(attempt.tell, was_stopped=lambda: self._is_stopped)
+
+        def tell(outcome: Outcome) -> None:
+            attempt.tell(outcome, was_stopped=self._is_stopped)
+
         try:
             return run_embedded(application_name(context), settings, ready, started, tell)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -25,6 +25,7 @@ from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.added_rows import may_repeat_rows
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class EmbeddedAttempt:
         try:
             earlier = claims.take(path, token, _cause(job, context, settings))
             for each in reversed(earlier):
-                outcome = _outcome(path.with_name(f"{each.attempt}.json"), each.token)
+                outcome = _outcome(each.path_beside(path), each.token)
                 if outcome is not None and outcome.status is Status.DONE:
                     log.info(
                         "attempt %s has run the statement, so its outcome counts. To run the "
@@ -74,14 +75,14 @@ class EmbeddedAttempt:
             raise without_stack(AirflowException(str(error))) from None
         return cls(replace(job, token=token))
 
-    def tell(self, outcome: Outcome, was_stopped: Callable[[], bool]) -> None:
+    def tell(self, outcome: Outcome, was_stopped: bool) -> None:
         """Keeps the outcome for a retry.
 
-        An error of a statement that ``was_stopped`` may have come after its commit.
+        The error of a statement that ``was_stopped`` may have come after its commit.
         """
         if not self.job.token:
             return
-        may_have_written = outcome.may_have_written or was_stopped()
+        may_have_written = outcome.may_have_written or was_stopped
         kept = replace(outcome, message=masked(outcome.message), may_have_written=may_have_written)
         try:
             write_outcome(replace(kept, token=self.job.token), ObjectStoragePath(self.job.path))
@@ -97,7 +98,7 @@ def _cause(job: Job, context: Context, settings: Mapping[str, str]) -> str:
     return f"embedded_{digest[:12]}_{cause_of(context)}"
 
 
-def _outcome(path: ObjectStoragePath, token: str) -> Outcome | None:
+def _outcome(path: StoragePath, token: str) -> Outcome | None:
     """The outcome of an earlier attempt, if it has one. Raises ``DescriptorError``."""
     try:
         return read_outcome(path, token)

@@ -1,4 +1,4 @@
-"""One attempt, as a task with retries runs it. Its exit code tells how it has ended.
+"""One attempt, as a task runs it. Its exit code tells how it has ended.
 
 python -m tests.faults.one_run JOB.json SPARK_SETTING=VALUE ...
 """
@@ -29,7 +29,7 @@ def main(job_path: str, *pairs: str) -> int:
     if outcome is None:
         with spark_session("one run", conf) as spark:
             outcome = run_job(spark, attempt.job)
-            attempt.tell(outcome, lambda: False)
+            attempt.tell(outcome, was_stopped=False)
     logging.info("%s: %s", outcome.status, outcome.message)
     return STATUSES.index(outcome.status)
 

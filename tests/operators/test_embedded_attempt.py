@@ -171,6 +171,7 @@ def test_nothing_runs_if_the_claim_cannot_be_read_or_stored(spark, tmp_path, mon
         (tmp_path / "d/r/t/-1/claim.json").mkdir(parents=True)
     else:
         monkeypatch.setattr(claims._CLAIM.__class__, "write", full)
+    monkeypatch.setattr(embedded, "embedded_session", kill)  # it starts no Spark
     with pytest.raises(AirflowException, match=r"claim\.json|no space is left"):
         attempt(tmp_path, 1)
     assert rows(spark) == []
@@ -194,7 +195,7 @@ def done(folder, found, settings=None, sql=INTO, show_rows=5):
     mine = embedded_attempt.EmbeddedAttempt.claimed(job, found, settings or {})
     if mine.done is None:
         claims.begin(path, mine.job.token, None)
-        mine.tell(Outcome(Status.DONE, "done"), lambda: False)
+        mine.tell(Outcome(Status.DONE, "done"), was_stopped=False)
     return mine.done is not None
 
 
@@ -239,7 +240,7 @@ def test_a_stopped_statement_may_have_written(upath, was_stopped):
     job = Job(INTO, str(upath / "1.json"))
     first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), {})
     claims.begin(upath / "1.json", first.job.token, None)
-    first.tell(Outcome(Status.FAILED, "the job was cancelled"), lambda: was_stopped)
+    first.tell(Outcome(Status.FAILED, "the job was cancelled"), was_stopped)
     job = Job(INTO, str(upath / "2.json"))
     second = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(2), {})
     since = claims.begin(upath / "2.json", second.job.token, None)
@@ -268,5 +269,5 @@ def test_no_secret_is_stored_with_an_outcome(upath, monkeypatch):
     monkeypatch.setattr(embedded_attempt, "masked", lambda text: text.replace("pass", "***"))
     job = Job(INTO, str(upath / "1.json"))
     first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), {})
-    first.tell(Outcome(Status.FAILED, "the word is pass"), lambda: False)
+    first.tell(Outcome(Status.FAILED, "the word is pass"), was_stopped=False)
     assert "the word is ***" in (upath / "1.outcome.json").read_text()
