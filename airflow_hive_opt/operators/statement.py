@@ -191,7 +191,7 @@ class StatementOperator(SparkSubmitOperator):
 
         ``fields`` are further fields of the job, which a subclass sets.
         """
-        from airflow_hive_opt.documents.job import Job, Stages  # late: it loads PySpark
+        from airflow_hive_opt.documents.job import Job, Stages
         from airflow_hive_opt.provider.key_indexes import index_path
 
         check_rendered(
@@ -286,7 +286,9 @@ class StatementOperator(SparkSubmitOperator):
             if session is not None:
                 store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 
-        settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
+        def settings() -> dict[str, str]:  # late: it loads PySpark, which a local task may not need
+            return embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
+
         attempt = EmbeddedAttempt.claimed(job, context, settings)
         if attempt.done is not None:
             return attempt.done
@@ -300,7 +302,7 @@ class StatementOperator(SparkSubmitOperator):
             attempt.tell(outcome, was_stopped=self._is_stopped)
 
         try:
-            return run_embedded(application_name(context), settings, ready, started, tell)
+            return run_embedded(application_name(context), settings(), ready, started, tell)
         finally:
             self._interrupt = None
 
