@@ -16,6 +16,7 @@ from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.documents.format import Format, RefusedDocument
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.index_trial import IndexTrial
+from airflow_hive_opt.documents.storage import NothingThereError
 from airflow_hive_opt.statement.arguments import (
     check_named_values,
     check_parameters,
@@ -258,6 +259,21 @@ def read_outcome(path: StoragePath, token: str) -> Outcome:
     if not token or outcome.token != token:
         raise RefusedDocument(f"the outcome {at} is refused: it belongs to another application")
     return outcome
+
+
+NO_OUTCOME = (NothingThereError, RefusedDocument)
+"""The errors which say that a job has written no outcome; others come from the storage."""
+
+
+def outcome_if_any(path: StoragePath, token: str) -> Outcome | None:
+    """The outcome that the job with this token wrote for ``path``, if there is one.
+
+    Raises ``DescriptorError`` if the storage does not tell.
+    """
+    try:
+        return read_outcome(path, token)
+    except NO_OUTCOME:
+        return None
 
 
 def outcome_path(path: StoragePath) -> StoragePath:

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents import storage
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
+from airflow_hive_opt.provider.airflow_compat import (
+    AirflowException,
+    AirflowFailException,
+    ObjectStoragePath,
+)
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.submission import for_driver, plain_uri
@@ -76,17 +80,20 @@ def read_outcome(context: Context, written: Mapping[str, str]) -> dict[str, Any]
     """Logs the outcome of the job that :func:`write_job` wrote, and returns its summary.
 
     Raises the same exceptions as the operators if the job did not finish its work, and
-    ``AirflowFailException`` if there is no outcome.
+    ``AirflowFailException`` if there is no outcome. An error of the storage is an
+    ``AirflowException``, as a retry reads again.
     """
     from airflow_hive_opt.documents import job as documents
 
     try:
         outcome = documents.read_outcome(ObjectStoragePath(written["path"]), written["token"])
-    except storage.DescriptorError as error:
+    except documents.NO_OUTCOME as error:
         raise AirflowFailException(
             f"the application wrote no outcome, and the statement may have run: {error}. See the "
             "driver's log. This task and the driver must both reach the storage of descriptor_path"
         ) from None
+    except storage.DescriptorError as error:
+        raise AirflowException(str(error)) from None
     publish(log, context["ti"], outcome, decided=True)
     log_outcome(log, outcome)
     raise_unless_done(log, outcome)

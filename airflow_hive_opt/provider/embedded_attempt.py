@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from airflow_hive_opt.documents import claims
-from airflow_hive_opt.documents.format import RefusedDocument
-from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status, read_outcome, write_outcome
-from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
+from airflow_hive_opt.documents.job import (
+    Job,
+    Outcome,
+    Stages,
+    Status,
+    outcome_if_any,
+    write_outcome,
+)
+from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.provider.airflow_compat import AirflowException, ObjectStoragePath
 from airflow_hive_opt.provider.attempts import cause_of
 from airflow_hive_opt.provider.outcome import masked
@@ -25,7 +31,6 @@ from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.added_rows import may_repeat_rows
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
 
 log = logging.getLogger(__name__)
@@ -65,7 +70,7 @@ class EmbeddedAttempt:
         try:
             earlier = claims.take(path, token, _cause(job, context, settings()))
             for each in reversed(earlier):
-                outcome = _outcome(each.path_beside(path), each.token)
+                outcome = outcome_if_any(each.path_beside(path), each.token)
                 if outcome is not None and outcome.status is Status.DONE:
                     log.info(
                         "attempt %s has run the statement, so its outcome counts. To run the "
@@ -98,11 +103,3 @@ def _cause(job: Job, context: Context, settings: Mapping[str, str]) -> str:
     work = repr((job.sql, job.query_digest, tables))
     digest = hashlib.sha256(work.encode()).hexdigest()
     return f"embedded_{digest[:12]}_{cause_of(context)}"
-
-
-def _outcome(path: StoragePath, token: str) -> Outcome | None:
-    """The outcome of an earlier attempt, if it has one. Raises ``DescriptorError``."""
-    try:
-        return read_outcome(path, token)
-    except (NothingThereError, RefusedDocument):
-        return None

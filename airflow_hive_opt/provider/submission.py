@@ -179,13 +179,20 @@ class Application:
         """The outcome after submitting, even if that failed: a failed task may have an outcome.
 
         Raises ``AirflowException``, or ``AirflowFailException`` if a retry would run the statement
-        again.
+        again. An error of the storage costs an attempt only.
         """
+        from airflow_hive_opt.documents.job import NO_OUTCOME
+
         try:
             return self.outcome(handed_over)
         except DescriptorError as error:
             if isinstance(failure, AirflowFailException):
                 raise failure from None
+            if not isinstance(error, NO_OUTCOME):
+                raise AirflowException(
+                    f"{failure or 'the application succeeded'}. Its outcome can't be read now, so "
+                    f"a retry has to: {error}"
+                ) from None
             if failure is not None:
                 raise AirflowException(f"{failure} (it wrote no outcome: {error})") from None
             raise AirflowFailException(
@@ -195,22 +202,26 @@ class Application:
             ) from None
 
     def has_finished(self) -> bool:
-        """Whether the application wrote an outcome with which a retry must not run it again."""
+        """Whether the application wrote an outcome with which a retry must not run it again.
+
+        Raises ``DescriptorError`` if the storage does not tell.
+        """
         from airflow_hive_opt.documents.job import Status
 
         return self._status() not in (None, Status.FAILED)
 
     def has_ended(self) -> bool:
-        """Whether the application wrote an outcome, which is the last thing that it does."""
+        """Whether the application wrote an outcome, which is the last thing that it does.
+
+        Raises ``DescriptorError`` if the storage does not tell.
+        """
         return self._status() is not None
 
     def _status(self) -> Status | None:
-        from airflow_hive_opt.documents.job import read_outcome
+        from airflow_hive_opt.documents.job import outcome_if_any
 
-        try:
-            return read_outcome(ObjectStoragePath(self.path), self.token).status
-        except DescriptorError:
-            return None
+        outcome = outcome_if_any(ObjectStoragePath(self.path), self.token)
+        return None if outcome is None else outcome.status
 
     def prepare(self) -> None:
         """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""

@@ -229,7 +229,7 @@ def test_the_outcome_of_the_same_work_counts(upath, changes, expected):
 def test_an_outcome_that_cannot_be_read_now_is_read_by_the_next_retry(upath, monkeypatch):
     assert not done(upath, of_try(1))
     with monkeypatch.context() as patch:
-        patch.setattr(embedded_attempt, "read_outcome", full)
+        patch.setattr(embedded_attempt, "outcome_if_any", full)
         with pytest.raises(AirflowException, match="no space is left"):
             done(upath, of_try(2))
     assert done(upath, of_try(3))

@@ -19,7 +19,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from upath import UPath
 
-from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
+from airflow_hive_opt.documents.job import Outcome, Status, outcome_path, read_job, write_outcome
 from airflow_hive_opt.operators.spark_application import application_spec, read_outcome, write_job
 from airflow_hive_opt.spark.application.shipping import ship
 from airflow_hive_opt.spark.session.java import ensure_java
@@ -106,6 +106,11 @@ def test_the_outcome_is_read(tmp_path):
     with pytest.raises(AirflowFailException, match="wrote no outcome, and .* must both reach"):
         read_outcome(context(), written)
     path = UPath(read_job(UPath(written["uri"])).path)
+    (folder := outcome_path(path)).mkdir()  # the storage tells nothing, so a retry asks again
+    with pytest.raises(AirflowException) as told:
+        read_outcome(context(), written)
+    assert type(told.value) is AirflowException
+    folder.rmdir()
     for outcome, error in (
         (Outcome(Status.FAILED, "no memory"), AirflowException),
         (Outcome(Status.REFUSED, "no such table"), AirflowFailException),

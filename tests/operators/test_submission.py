@@ -31,6 +31,7 @@ from airflow_hive_opt.documents.job import (
     Outcome,
     Stages,
     Status,
+    outcome_path,
     read_job,
     read_outcome,
     write_job,
@@ -39,7 +40,12 @@ from airflow_hive_opt.documents.job import (
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.spark_provider import RESUMES
-from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
+from airflow_hive_opt.provider.submission import (
+    Application,
+    HandedOver,
+    prepare_environment,
+    resumption_key,
+)
 from airflow_hive_opt.provider.worker import WorkerLocalTask
 from airflow_hive_opt.spark.application.shipping import ship
 
@@ -221,6 +227,25 @@ def test_an_outcome_of_another_application_is_ignored(submitted, monkeypatch, tm
     with pytest.raises(AirflowException, match="Error code is: 1.*belongs to another application"):
         made.execute(context())
     assert made.summary is None
+
+
+@pytest.mark.parametrize("failure", [None, AirflowException("the driver ended with 1")])
+def test_a_storage_that_does_not_answer_costs_an_attempt_only(tmp_path, failure):
+    path = UPath(tmp_path / "1.json")
+    application = Application(str(path), "token")
+    at = outcome_path(path)
+    at.mkdir()  # an error of the storage, as for a file that is there and can't be read
+    with pytest.raises(AirflowException, match="can't be read now") as told:
+        application.outcome_after(HandedOver(None, None), failure)
+    assert not isinstance(told.value, AirflowFailException)
+    assert str(told.value).startswith(str(failure or "the application succeeded"))
+    for look in (application.has_ended, application.has_finished):
+        with pytest.raises(DescriptorError):
+            look()
+    at.rmdir()
+    assert not application.has_ended()
+    write_outcome(Outcome(Status.DONE, "", token="token"), path)
+    assert application.has_finished()
 
 
 def test_an_old_outcome_is_removed_before_the_submission(submitted, monkeypatch, tmp_path):
