@@ -67,6 +67,7 @@ class AirflowTask:
         self._partition = folder / "a=x" / "b=1"
         self._before = self._jobs()
         self._ended_triggerers: set[int | None] = {None}
+        self._ended_processes: set[int] = set()
         self.wrote: set[str] = set()
         milliseconds = _SLOWLY if slowly else self.milliseconds
         sql = statement(verb, folder.name, milliseconds)
@@ -136,10 +137,13 @@ class AirflowTask:
         found = re.findall(r'"timestamp":"([^"]*)".*?"event":"((?:[^"\\]|\\.)*)"', text)
         return "\n".join(" ".join(parts) for parts in found)
 
+    def last_log(self) -> str:
+        """The log of the last try that has one."""
+        return next((log for number in range(8, 0, -1) if (log := self.log(number))), "")
+
     def left_files(self) -> Path | None:
         """The folder that the last try tells the user to delete."""
-        last = [log for number in range(1, 9) if (log := self.log(number))][-1]
-        found = re.search(r"file:(\S+/_temporary/0) has files", last)
+        found = re.search(r"file:(\S+/_temporary/0) has files", self.last_log())
         return Path(found[1]) if found else None
 
     @property
@@ -159,16 +163,35 @@ class AirflowTask:
         self.airflow.ask(f"/api/v2/dags/{self.dag_id}/clearTaskInstances", body)
 
     def find_process(self) -> psutil.Process:
-        """The process of the task, which runs already or is about to start."""
+        """The process of the task, which runs already or is about to start.
+
+        Airflow takes a task for running until it notices that its process has ended.
+        """
 
         def starts() -> bool:
             state, pid = self._look(_INSTANCE)
-            pids[:] = [pid] if state == "running" and pid else []
+            is_there = state == "running" and pid and pid not in self._ended_processes
+            pids[:] = [pid] if is_there else []
             return bool(pids)
 
         pids: list[int] = []
         assert self.until(starts, 600, self.pause), "the task does not start"
         return psutil.Process(pids[0])
+
+    def end_process(self, process: psutil.Process, how: Signals, with_supervisor: bool) -> None:
+        """Ends the process of the task, or the one that supervises it.
+
+        SIGKILL ends the supervisor and the task's group of processes, as the end of a machine does.
+        SIGTERM goes to the supervisor alone, as when a worker is stopped.
+        """
+        self._ended_processes.add(process.pid)
+        if not with_supervisor:
+            process.send_signal(how)
+            return
+        process.parent().send_signal(how)
+        if how == SIGKILL:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, SIGKILL)
 
     def phases(self) -> dict[str, Callable[[], object]]:
         """How each phase shows, in their order."""
@@ -196,18 +219,3 @@ class AirflowTask:
     def has_written(self) -> bool:
         """Whether it has written, so that its job moves the files into place now."""
         return any(self.folder.rglob("task_*")) or bool(self._jobs() - self._before)
-
-
-def end_process(process: psutil.Process, how: Signals, with_supervisor: bool) -> None:
-    """Ends the process of a task, or the one that supervises it.
-
-    SIGKILL ends the supervisor and the task's group of processes, as the end of a machine does.
-    SIGTERM goes to the supervisor alone, as when a worker is stopped.
-    """
-    if not with_supervisor:
-        process.send_signal(how)
-        return
-    process.parent().send_signal(how)
-    if how == SIGKILL:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, SIGKILL)

@@ -69,7 +69,7 @@ class ClusterTask(AirflowTask):
             "starts": lambda: self._process() and self.state() == "deferred",
             "runs": self.is_writing,
             "commits": self.has_written,
-            "ended": (folder / "1.outcome.json").exists,
+            "ended": lambda: any(folder.glob("*.outcome.json")),
         }
 
     def end_driver(self, how: Signals) -> None:

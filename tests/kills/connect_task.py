@@ -74,10 +74,15 @@ class ConnectTask(AirflowTask):
         return {
             "before": lambda: "connected to Spark" in self.log(),
             "begins": self._has_record,
-            "runs": self.is_writing,
-            "commits": self.has_written,
+            "runs": lambda: self.is_writing() and self._follows(),
+            "commits": lambda: self.has_written() and self._follows(),
             "ended": lambda: self.has_written() and not (self.folder / "_temporary").exists(),
         }
+
+    def _follows(self) -> bool:
+        """Whether the last try has begun the statement, or waits for the one of a try before it."""
+        log = self.last_log()
+        return any(words in log for words in ("connected to Spark", "waits until it has ended"))
 
     def _has_record(self) -> bool:
         return self._look(_RECORD) is not None

@@ -22,15 +22,15 @@ _OF_DEFERRED = ("before", "begins", "runs", "ended")
 PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cluster": {
         "task": _OF_WORKER,
-        "worker": _OF_WORKER,
+        "worker": (*_OF_WORKER, "before+submitted+ended"),
         "triggerer": (*ON_CLUSTER, "before+starts+commits", "submitted+runs+ended"),
         "api-server": ON_CLUSTER,
-        "driver": ON_CLUSTER[2:],
+        "driver": (*ON_CLUSTER[2:], "starts+runs+ended"),
         "user": ON_CLUSTER[:-1],
     },
     "connect": {
         "task": OVER_CONNECT,
-        "worker": OVER_CONNECT,
+        "worker": (*OVER_CONNECT, "begins+runs+commits", "before+runs+ended"),
         "api-server": OVER_CONNECT,
         "connect-server": OVER_CONNECT,
         "user": OVER_CONNECT[:-1],
@@ -38,7 +38,7 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "deferred": {
         "task": _OF_DEFERRED,
         "worker": _OF_DEFERRED,
-        "triggerer": (*DEFERRED, "before+waits+ended", "begins+commits"),
+        "triggerer": (*DEFERRED, "before+waits+ended", "runs+commits"),
         "api-server": DEFERRED,
         "connect-server": DEFERRED,
         "user": DEFERRED[:-1],
@@ -47,8 +47,8 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """The phases at which a victim is there to be killed, by kind of task.
 
 ``deferred`` is a deferred task over Spark Connect. ``task`` is the task's process alone, and
-``worker`` is that with the one that supervises it. A triggerer may end at several phases of one
-task: the task goes on, and another triggerer follows it.
+``worker`` is that with the one that supervises it. A victim may end at several phases of one
+task: another triggerer or the next try follows what runs, or starts another driver.
 """
 
 

@@ -17,7 +17,6 @@ from urllib.error import URLError
 import psutil
 
 from tests.faults.tables import State
-from tests.kills.airflow_task import end_process
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import PARTITION
@@ -210,7 +209,7 @@ class Round:
             return
         signal: Signals = _SIGNALS[how]
         if process is not None:
-            end_process(process, signal, with_supervisor=victim == "worker")
+            task.end_process(process, signal, with_supervisor=victim == "worker")
         elif victim == "driver" and isinstance(task, ClusterTask):
             task.end_driver(signal)
         elif victim == "connect-server" and isinstance(task, ConnectTask):

@@ -11,7 +11,7 @@ ALL = {"PHASES": "all", "VERBS": "all"}
 def test_every_case_has_its_rounds():
     found = Counter(case for case, _ in rounds({**ALL, "ROUNDS": "2"}))
     assert set(found.values()) == {2}
-    assert len(found) == 344
+    assert len(found) == 360
     assert {case.kind for case in found} == {"cluster", "connect", "deferred"}
     together = [case for group in at_once({**ALL, "ROUNDS": "2"}) for case, _ in group]
     assert Counter(together) == found
