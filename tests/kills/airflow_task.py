@@ -21,8 +21,9 @@ from tests.services.airflow import Airflow, triggerer_of
 from tests.services.postgres import Postgres
 
 TASK = "write"
+ENDS = ("success", "failed")
 _RUN = "SELECT state FROM dag_run WHERE dag_id = %s AND run_id = %s"
-_INSTANCE = "SELECT state, pid FROM task_instance WHERE dag_id = %s AND run_id = %s"
+_INSTANCE = "SELECT state, pid, try_number FROM task_instance WHERE dag_id = %s AND run_id = %s"
 _TRIGGERER = """
     SELECT triggerer_id FROM trigger JOIN task_instance ON trigger_id = trigger.id
     WHERE dag_id = %s AND run_id = %s
@@ -138,8 +139,8 @@ class AirflowTask:
         return "\n".join(" ".join(parts) for parts in found)
 
     def last_log(self) -> str:
-        """The log of the last try that has one."""
-        return next((log for number in range(8, 0, -1) if (log := self.log(number))), "")
+        """The log of the last try."""
+        return self.log(self._look(_INSTANCE)[2])
 
     def left_files(self) -> Path | None:
         """The folder that the last try tells the user to delete."""
@@ -165,11 +166,14 @@ class AirflowTask:
     def find_process(self) -> psutil.Process:
         """The process of the task, which runs already or is about to start.
 
-        Airflow takes a task for running until it notices that its process has ended.
+        Airflow takes a task for running until it notices that its process has ended. Raises
+        ``psutil.NoSuchProcess`` if the run has ended.
         """
 
         def starts() -> bool:
-            state, pid = self._look(_INSTANCE)
+            if self.run_state() in ENDS:
+                raise psutil.NoSuchProcess(0, "the task")
+            state, pid, _ = self._look(_INSTANCE)
             is_there = state == "running" and pid and pid not in self._ended_processes
             pids[:] = [pid] if is_there else []
             return bool(pids)

@@ -69,8 +69,13 @@ class ClusterTask(AirflowTask):
             "starts": lambda: self._process() and self.state() == "deferred",
             "runs": self.is_writing,
             "commits": self.has_written,
-            "ended": lambda: any(folder.glob("*.outcome.json")),
+            "ended": self._is_done,
         }
+
+    def _is_done(self) -> bool:
+        """Whether a driver is done. One that was killed may report an error."""
+        files = self.attempts.glob("*.outcome.json")
+        return any('"status": "done"' in file.read_text() for file in files)
 
     def end_driver(self, how: Signals) -> None:
         """Ends the JVM of the driver."""

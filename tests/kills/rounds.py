@@ -17,6 +17,7 @@ from urllib.error import URLError
 import psutil
 
 from tests.faults.tables import State
+from tests.kills.airflow_task import ENDS
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
 from tests.kills.make_tables import PARTITION
@@ -25,7 +26,6 @@ from tests.services.airflow import Airflow, wait_for
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
 _PHASE, _END, _ORPHAN = 600.0, 900.0, 10.0  # seconds; the first two are for a busy machine
-_ENDS = ("success", "failed")
 _CLEARS = 2  # of a task that failed without a retry, and whose rows are not there
 
 
@@ -105,11 +105,12 @@ class Round:
     def run(self, chance: Random, before: State, whole: State) -> Result:
         """Runs it; ``before`` and ``whole`` are the table without and with one write."""
         task, case, result = self.task, self.case, Result(self.case)
+        old: set[str] = set()
         for phase in case.phases:
             result.late = False
-            process = self._reach(result, chance, phase)
-            old = set(task.running()) if case.victim == "user" else set()
             try:
+                process = self._reach(result, chance, phase)
+                old = set(task.running() if case.victim == "user" else ())
                 self._end_victim(process)
             except psutil.NoSuchProcess:
                 result.late = True
@@ -162,7 +163,7 @@ class Round:
                 if state == "deferred":
                     result.slots = max(result.slots, task.slots())
                     return task.is_followed() or not is_of_triggerer
-                return state in _ENDS
+                return state in ENDS
 
             assert task.until(is_deferred, _PHASE, task.pause), task.log()
         assert task.until(lambda: is_ended.is_set() or shows(), _PHASE, task.pause), task.log()
@@ -228,7 +229,7 @@ class Round:
         def has_ended() -> bool:
             # Airflow's triggerer may end when one of its tasks is cleared.
             result.restarts += task.start_triggerer()
-            return task.run_state() in _ENDS
+            return task.run_state() in ENDS
 
         while True:
             assert task.until(has_ended, _END), task.log()
@@ -243,7 +244,7 @@ class Round:
             if folder := task.left_files():
                 shutil.rmtree(folder)
             task.clear_by_user()
-            task.until(lambda: task.run_state() not in _ENDS, 30)
+            task.until(lambda: task.run_state() not in ENDS, 30)
 
 
 def _phase_of(phases: Mapping[str, Callable[[], object]]) -> str:
