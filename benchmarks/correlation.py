@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.correlate import correlate
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.physical_operators import operators_of
-from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.settings import Settings
 from benchmarks.correlation_queries import QUERIES

@@ -24,7 +24,7 @@ from matplotlib import pyplot
 from upath import UPath
 
 from airflow_hive_opt.documents.job import Job
-from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import FLOOR, OURS, SPARK
 from benchmarks.measure import Machine, noise, quiet_session

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.physical_operators import operators
-from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.lakes.delta.scanned import files_read
 from tests.lakes.hudi.conftest import SETTINGS
 from tests.lakes.jars import jars_of

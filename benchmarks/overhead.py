@@ -29,7 +29,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.provider.submission import prepare_environment
-from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
 from tests.services.metastore import metastore

@@ -32,7 +32,7 @@ from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import engine
-from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
 from tests.long_statements import SHAPES

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.physical_operators import operators
-from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
 from benchmarks.measure import Machine, noise, quiet_session

@@ -94,7 +94,8 @@ def generate() -> None:
 
 def session(name: str):
     """A session on the demo's warehouse."""
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+    from airflow_hive_opt.spark.session.session import spark_session
 
     return spark_session(name, embedded_conf(WAREHOUSE))
 

@@ -59,7 +59,8 @@ def spark_of_the_process(request):
 
     With another version of the metastore's client than PySpark's, it is on that metastore.
     """
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+    from airflow_hive_opt.spark.session.session import spark_session
     from tests.services.metastore import client_conf
     from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 

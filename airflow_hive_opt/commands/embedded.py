@@ -12,8 +12,9 @@ from airflow_hive_opt.commands.arguments import BAD_INPUT, FAILED
 from airflow_hive_opt.commands.statement_check import show_error
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.session.embedded_warehouse import default_warehouse, embedded_conf
 from airflow_hive_opt.spark.session.java import SparkStartError
-from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf, spark_session
+from airflow_hive_opt.spark.session.session import spark_session
 
 
 def run_embedded(job: Job, warehouse: Path | None, conf: Mapping[str, str], rows: int) -> int:

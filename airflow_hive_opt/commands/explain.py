@@ -116,13 +116,9 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
         words_of,
         work_on_spark,
     )
+    from airflow_hive_opt.spark.session.embedded_warehouse import default_warehouse, embedded_conf
     from airflow_hive_opt.spark.session.java import SparkStartError
-    from airflow_hive_opt.spark.session.session import (
-        default_warehouse,
-        embedded_conf,
-        has_spark,
-        spark_session,
-    )
+    from airflow_hive_opt.spark.session.session import has_spark, spark_session
 
     warehouse = options.warehouse or default_warehouse()
     if not has_spark():

@@ -268,7 +268,7 @@ NO_OUTCOME = (NothingThereError, RefusedDocument)
 def outcome_if_any(path: StoragePath, token: str) -> Outcome | None:
     """The outcome that the job with this token wrote for ``path``, if there is one.
 
-    Raises ``DescriptorError`` if the storage does not tell.
+    Raises ``DescriptorError`` if the storage can't be read.
     """
     try:
         return read_outcome(path, token)

@@ -93,7 +93,10 @@ def read_outcome(context: Context, written: Mapping[str, str]) -> dict[str, Any]
             "driver's log. This task and the driver must both reach the storage of descriptor_path"
         ) from None
     except storage.DescriptorError as error:
-        raise AirflowException(str(error)) from None
+        raise AirflowException(
+            f"the outcome can't be read now: {error}. This task and the driver must both reach the "
+            "storage of descriptor_path"
+        ) from None
     publish(log, context["ti"], outcome, decided=True)
     log_outcome(log, outcome)
     raise_unless_done(log, outcome)

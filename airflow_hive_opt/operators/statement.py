@@ -286,9 +286,7 @@ class StatementOperator(SparkSubmitOperator):
             if session is not None:
                 store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 
-        def settings() -> dict[str, str]:  # late: it loads PySpark, which a local task may not need
-            return embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
-
+        settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
         attempt = EmbeddedAttempt.claimed(job, context, settings)
         if attempt.done is not None:
             return attempt.done
@@ -302,7 +300,7 @@ class StatementOperator(SparkSubmitOperator):
             attempt.tell(outcome, was_stopped=self._is_stopped)
 
         try:
-            return run_embedded(application_name(context), settings(), ready, started, tell)
+            return run_embedded(application_name(context), settings, ready, started, tell)
         finally:
             self._interrupt = None
 
@@ -336,8 +334,8 @@ class StatementOperator(SparkSubmitOperator):
 
     def get_job_status(self, external_id: Any, context: Context) -> str:
         """The earlier application's status: its outcome counts even if its cluster forgot it."""
-        known: str | None = self._on_cluster.status_by_outcome()
-        return known or str(super().get_job_status(external_id, context))
+        ask = super().get_job_status
+        return str(self._on_cluster.status(lambda: str(ask(external_id, context))))
 
     def submit_job(self, context: Context) -> str | None:
         """Submits the application and stores it for a retry that may resume it."""

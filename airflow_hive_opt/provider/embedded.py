@@ -37,7 +37,7 @@ def embedded_settings(
     master: str, metastore_conn_id: str | None, given: Mapping[str, Any]
 ) -> dict[str, str]:
     """Spark's settings on ``[hive_opt] warehouse``: the connection's, then the task's own."""
-    from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf
+    from airflow_hive_opt.spark.session.embedded_warehouse import default_warehouse, embedded_conf
 
     warehouse = conf.get("hive_opt", "warehouse", fallback="")
     base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), master)

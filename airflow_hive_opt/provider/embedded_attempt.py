@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -56,10 +56,8 @@ class EmbeddedAttempt:
     done: Outcome | None = None
 
     @classmethod
-    def claimed(
-        cls, job: Job, context: Context, settings: Callable[[], Mapping[str, str]]
-    ) -> EmbeddedAttempt:
-        """The attempt, after it has claimed its task; ``settings`` gives Spark's.
+    def claimed(cls, job: Job, context: Context, settings: Mapping[str, str]) -> EmbeddedAttempt:
+        """The attempt, after it has claimed its task; ``settings`` are Spark's.
 
         Raises ``AirflowException`` if the storage fails.
         """
@@ -68,7 +66,7 @@ class EmbeddedAttempt:
             return cls(job)
         path, token = ObjectStoragePath(job.path), uuid4().hex
         try:
-            earlier = claims.take(path, token, _cause(job, context, settings()))
+            earlier = claims.take(path, token, _cause(job, context, settings))
             for each in reversed(earlier):
                 outcome = outcome_if_any(each.path_beside(path), each.token)
                 if outcome is not None and outcome.status is Status.DONE:

@@ -179,20 +179,13 @@ class Application:
         """The outcome after submitting, even if that failed: a failed task may have an outcome.
 
         Raises ``AirflowException``, or ``AirflowFailException`` if a retry would run the statement
-        again. An error of the storage costs an attempt only.
+        again.
         """
-        from airflow_hive_opt.documents.job import NO_OUTCOME
-
         try:
             return self.outcome(handed_over)
         except DescriptorError as error:
             if isinstance(failure, AirflowFailException):
                 raise failure from None
-            if not isinstance(error, NO_OUTCOME):
-                raise AirflowException(
-                    f"{failure or 'the application succeeded'}. Its outcome can't be read now, so "
-                    f"a retry has to: {error}"
-                ) from None
             if failure is not None:
                 raise AirflowException(f"{failure} (it wrote no outcome: {error})") from None
             raise AirflowFailException(
@@ -204,7 +197,7 @@ class Application:
     def has_finished(self) -> bool:
         """Whether the application wrote an outcome with which a retry must not run it again.
 
-        Raises ``DescriptorError`` if the storage does not tell.
+        Raises ``DescriptorError`` if the storage can't be read.
         """
         from airflow_hive_opt.documents.job import Status
 
@@ -213,7 +206,7 @@ class Application:
     def has_ended(self) -> bool:
         """Whether the application wrote an outcome, which is the last thing that it does.
 
-        Raises ``DescriptorError`` if the storage does not tell.
+        Raises ``DescriptorError`` if the storage can't be read.
         """
         return self._status() is not None
 

@@ -28,7 +28,8 @@ SETTINGS = {
 @pytest.fixture(scope="module", params=SETTINGS)
 def lake(request, metastore_service, tmp_path_factory):
     """A session whose own catalog is the format's; both have the jars of both, like their JVM."""
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+    from airflow_hive_opt.spark.session.session import spark_session
 
     folder = tmp_path_factory.mktemp(request.param)
     conf = {

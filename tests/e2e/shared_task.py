@@ -19,8 +19,9 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.java import SparkStartError
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.session import spark_session
 from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_settings import Bounds
 from tests.services.java_options import SHORT_LIVED

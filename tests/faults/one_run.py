@@ -24,7 +24,7 @@ def main(job_path: str, *pairs: str) -> int:
     logging.basicConfig(level=logging.INFO)
     job = read_job(UPath(job_path))
     conf = dict(pair.split("=", 1) for pair in pairs)
-    attempt = EmbeddedAttempt.claimed(job, {"ti": SimpleNamespace(max_tries=1)}, lambda: conf)
+    attempt = EmbeddedAttempt.claimed(job, {"ti": SimpleNamespace(max_tries=1)}, conf)
     outcome = attempt.done
     if outcome is None:
         with spark_session("one run", conf) as spark:

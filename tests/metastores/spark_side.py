@@ -17,7 +17,8 @@ from typing import Any
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import spark_session
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.example_catalog import CATALOG

@@ -192,7 +192,7 @@ def done(folder, found, settings=None, sql=INTO, show_rows=5):
     """Whether the attempt has nothing to do; if it has, it does it."""
     path = folder / f"{found['ti'].try_number}.json"
     job = Job(sql, str(path), show_rows=show_rows)
-    mine = embedded_attempt.EmbeddedAttempt.claimed(job, found, lambda: settings or {})
+    mine = embedded_attempt.EmbeddedAttempt.claimed(job, found, settings or {})
     if mine.done is None:
         claims.begin(path, mine.job.token, None)
         mine.tell(Outcome(Status.DONE, "done"), was_stopped=False)
@@ -238,11 +238,11 @@ def test_an_outcome_that_cannot_be_read_now_is_read_by_the_next_retry(upath, mon
 @pytest.mark.parametrize("was_stopped", [True, False])
 def test_a_stopped_statement_may_have_written(upath, was_stopped):
     job = Job(INTO, str(upath / "1.json"))
-    first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), dict)
+    first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), {})
     claims.begin(upath / "1.json", first.job.token, None)
     first.tell(Outcome(Status.FAILED, "the job was cancelled"), was_stopped)
     job = Job(INTO, str(upath / "2.json"))
-    second = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(2), dict)
+    second = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(2), {})
     since = claims.begin(upath / "2.json", second.job.token, None)
     assert (since is not None) is was_stopped
 
@@ -268,6 +268,6 @@ def test_the_outcome_is_there_before_spark_ends(tmp_path, monkeypatch):
 def test_no_secret_is_stored_with_an_outcome(upath, monkeypatch):
     monkeypatch.setattr(embedded_attempt, "masked", lambda text: text.replace("pass", "***"))
     job = Job(INTO, str(upath / "1.json"))
-    first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), dict)
+    first = embedded_attempt.EmbeddedAttempt.claimed(job, of_try(1), {})
     first.tell(Outcome(Status.FAILED, "the word is pass"), was_stopped=False)
     assert "the word is ***" in (upath / "1.outcome.json").read_text()

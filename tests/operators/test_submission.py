@@ -39,10 +39,10 @@ from airflow_hive_opt.documents.job import (
 )
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.applications.cluster_run import ClusterRun
 from airflow_hive_opt.provider.spark_provider import RESUMES
 from airflow_hive_opt.provider.submission import (
     Application,
-    HandedOver,
     prepare_environment,
     resumption_key,
 )
@@ -229,16 +229,11 @@ def test_an_outcome_of_another_application_is_ignored(submitted, monkeypatch, tm
     assert made.summary is None
 
 
-@pytest.mark.parametrize("failure", [None, AirflowException("the driver ended with 1")])
-def test_a_storage_that_does_not_answer_costs_an_attempt_only(tmp_path, failure):
+def test_a_storage_that_does_not_answer_is_no_missing_outcome(tmp_path):
     path = UPath(tmp_path / "1.json")
     application = Application(str(path), "token")
     at = outcome_path(path)
     at.mkdir()  # an error of the storage, as for a file that is there and can't be read
-    with pytest.raises(AirflowException, match="can't be read now") as told:
-        application.outcome_after(HandedOver(None, None), failure)
-    assert not isinstance(told.value, AirflowFailException)
-    assert str(told.value).startswith(str(failure or "the application succeeded"))
     for look in (application.has_ended, application.has_finished):
         with pytest.raises(DescriptorError):
             look()
@@ -246,6 +241,24 @@ def test_a_storage_that_does_not_answer_costs_an_attempt_only(tmp_path, failure)
     assert not application.has_ended()
     write_outcome(Outcome(Status.DONE, "", token="token"), path)
     assert application.has_finished()
+
+
+@pytest.mark.skipif(not RESUMES, reason="this Spark provider can't follow an application")
+@pytest.mark.parametrize("status", ["RUNNING", "FINISHED", "FAILED", "KILLED"])
+def test_no_application_starts_while_an_outcome_can_not_be_read(monkeypatch, tmp_path, status):
+    made = operator(monkeypatch, tmp_path, {"host": "yarn"})
+    run = ClusterRun(made, context(), Job("SELECT 1", str(tmp_path / "1.json")))
+    at = outcome_path(UPath(run.application.path))
+    at.mkdir(parents=True)
+    if status in ("RUNNING", "FINISHED"):  # it is followed, or its outcome is read at the end
+        assert run.status(lambda: status) == status
+    else:
+        with pytest.raises(DescriptorError):
+            run.status(lambda: status)
+    at.rmdir()
+    assert run.status(lambda: status) == status
+    write_outcome(replace(DONE, token=run.application.token), UPath(run.application.path))
+    assert run.status(lambda: status) == "SUCCEEDED"
 
 
 def test_an_old_outcome_is_removed_before_the_submission(submitted, monkeypatch, tmp_path):

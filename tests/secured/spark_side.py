@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import spark_session
 from tests.worker.tasks import Tasks
 
 SQL = "SELECT f.id FROM secured.fact f JOIN secured.keys k ON f.day = k.day AND k.id < 3"

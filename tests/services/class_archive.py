@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.java import ensure_java
-from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.services.java_options import ARCHIVE, WITHOUT_ARCHIVE
 
 APPLICATION = Path(__file__).with_name("typical_application.py")

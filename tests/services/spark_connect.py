@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM, Signals
 
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.java import ensure_java
-from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.services.processes import HOST, end, lasting_port, listens, server
 from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 

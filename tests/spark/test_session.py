@@ -84,7 +84,8 @@ def test_a_warehouse_in_another_storage_makes_no_local_folder(tmp_path, monkeypa
 SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from airflow_hive_opt.spark.session.session import embedded_conf, kill_spark, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import kill_spark, spark_session
 mode, folder = sys.argv[1:]
 if mode == "kill":
     signal.signal(signal.SIGALRM, lambda *_: kill_spark())

@@ -131,7 +131,8 @@ TASK = f"""
 from pathlib import Path
 from types import SimpleNamespace
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import spark_session
 folder = Path(sys.argv[1])
 short = {{"spark.driver.extraJavaOptions": "{SHORT_LIVED}"}}
 with spark_session("tables", {{**embedded_conf(folder, "local[1]"), **short}}) as spark:
@@ -187,7 +188,8 @@ def test_the_tables_of_a_warehouse_are_known_without_spark(task, tmp_path, monke
 START = """
 from pathlib import Path
 from airflow_hive_opt.spark.session.java import SparkStartError
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import spark_session
 name, _, value = sys.argv[2].partition("=")
 try:
     with spark_session("t", {**embedded_conf(Path(sys.argv[1]), "local[1]"), name: value}):
@@ -218,7 +220,8 @@ WRITE = f"""
 from pathlib import Path
 from airflow_hive_opt.documents.job import Job, Stages
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+from airflow_hive_opt.spark.session.session import spark_session
 folder, uri = sys.argv[1:]
 conf = {{**embedded_conf(Path(folder), "local[1]"), "spark.hadoop.hive.metastore.uris": uri}}
 conf["spark.driver.extraJavaOptions"] = "{SHORT_LIVED}"

@@ -18,8 +18,8 @@ from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, wr
 from airflow_hive_opt.spark.application import submitted
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.map_join import restricted_run
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from airflow_hive_opt.spark.session.java import ensure_java
-from airflow_hive_opt.spark.session.session import embedded_conf
 
 # Applications of their own: each stops its session at the end.
 MAIN = """

@@ -30,7 +30,7 @@ from airflow_hive_opt.documents.job import (
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.provider.submission import prepare_environment
 from airflow_hive_opt.spark.application.shipping import ship
-from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 from tests.spark.handed_over import map_join_of
 
 JOIN = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p WHERE k.id < 3"

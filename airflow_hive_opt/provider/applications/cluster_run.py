@@ -159,8 +159,24 @@ class ClusterRun:
             self.application = done
         return done is not None
 
-    def status_by_outcome(self) -> str | None:
-        """The status of the application in its cluster's words; ``None`` without an outcome."""
+    def status(self, ask: Callable[[], str]) -> str:
+        """The status of an earlier application, in its cluster's words.
+
+        Its outcome counts, even if the cluster that ``ask`` asks has forgotten it. Raises
+        ``DescriptorError`` if the outcome can't be read and the cluster knows of no success: the
+        statement may be done, so no other application must start.
+        """
+        try:
+            known = self._status_by_outcome()
+        except DescriptorError:
+            status = ask()
+            operator = self._operator
+            if operator.is_job_active(status) or operator.is_job_succeeded(status):
+                return status
+            raise
+        return known or ask()
+
+    def _status_by_outcome(self) -> str | None:
         if not self.application.has_ended():
             return None
         if not self.application.has_finished():

@@ -1,8 +1,8 @@
 """A Spark session: in this process, shared by a machine's tasks, or on a Spark Connect server.
 
-- ``session`` opens the embedded Spark, with the Java that ``java`` finds. ``spark_log`` starts its
-  JVM and logs what it writes. ``derby`` reads the names of the embedded warehouse's tables without
-  Spark.
+- ``session`` opens the embedded Spark on an ``embedded_warehouse``, with the Java that ``java``
+  finds. ``spark_log`` starts its JVM and logs what it writes. ``derby`` reads the names of the
+  embedded warehouse's tables without Spark.
 - ``shared`` opens a session in the process of ``shared_server``, which it finds by
   ``shared_folder``. ``shared_settings`` says which tasks share a Spark, ``file_locks`` lets them
   wait.

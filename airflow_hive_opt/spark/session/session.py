@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.embedded_warehouse import WAREHOUSE_DIR
 from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 from airflow_hive_opt.spark.session.prompt_answers import get_answers_at_once
@@ -28,44 +29,9 @@ log = logging.getLogger(__name__)
 # This logger repeats the exception's message as JSON.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
-WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
 SHARED = "spark.airflow_hive_opt.shared"
 """A setting that says that several tasks use this Spark."""
-_WAREHOUSE_DIR = "spark.sql.warehouse.dir"
 _METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
-_DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
-_FILTER_HOOK = (
-    "org.apache.hadoop.hive.ql.security.authorization.plugin.AuthorizationMetaStoreFilterHook"
-)
-
-
-def default_warehouse() -> Path:
-    """The embedded warehouse's folder, ``$AIRFLOW_HIVE_OPT_WAREHOUSE`` or in the home folder."""
-    named = os.environ.get(WAREHOUSE_VARIABLE)
-    return Path(named) if named else Path.home() / ".airflow-hive-opt" / "warehouse"
-
-
-def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
-    """Spark's settings for an embedded warehouse: tables and a Derby metastore in one folder."""
-    folder = warehouse.absolute()
-    return {
-        "spark.master": master,
-        _WAREHOUSE_DIR: str(folder / "tables"),
-        _DERBY_URL: f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "localhost",
-        "spark.driver.bindAddress": "127.0.0.1",
-        # Derby's stack overflows at about 600 values in one filter. Above this setting Spark uses
-        # a range and, if that filter fails too, fetches all partitions: slower, but never wrong.
-        "spark.sql.hive.metastorePartitionPruningInSetThreshold": "400",
-        "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
-        # Dynamic partitions in INSERT OVERWRITE, as Hive users expect them.
-        "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-        # Hive sets this hook when it first needs the user's name, then closes the connection to the
-        # metastore because a setting has changed, and the call that is about to be sent fails.
-        "spark.hadoop.hive.metastore.filter.hook": _FILTER_HOOK,
-    }
 
 
 def has_spark() -> bool:
@@ -199,7 +165,7 @@ def _start(name: str, conf: Mapping[str, str], spark_log: SparkLog) -> SparkSess
     from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
     if not any(key in conf for key in _METASTORE_URIS):
-        make_warehouse(conf.get(_WAREHOUSE_DIR, ""))
+        make_warehouse(conf.get(WAREHOUSE_DIR, ""))
     builder = SparkSession.builder.appName(name).enableHiveSupport()
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -236,7 +202,7 @@ def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
         )
     if no_metastore or "XSDB6" in message or "another instance of Derby" in message:
         return (
-            f"the embedded metastore of {conf.get(_WAREHOUSE_DIR)} can't be opened. Another Spark "
+            f"the embedded metastore of {conf.get(WAREHOUSE_DIR)} can't be opened. Another Spark "
             "application is probably using it: Derby serves one at a time. Wait for it, let the "
             "tasks share a Spark ([hive_opt] session = shared, with equal conf), put them in an "
             "Airflow pool of one slot, or use a metastore service. `airflow-hive-opt session stop` "

@@ -21,7 +21,7 @@ def runtime():
 @pytest.fixture(scope="session")
 def lake(runtime, metastore_service, tmp_path_factory):
     """A session whose tables are in a metastore."""
-    from airflow_hive_opt.spark.session.session import embedded_conf
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
 
     folder = tmp_path_factory.mktemp("delta")
     conf = {

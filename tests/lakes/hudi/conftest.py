@@ -24,7 +24,8 @@ def runtime():
 @pytest.fixture(scope="session")
 def lake(runtime, metastore_service, tmp_path_factory):
     """A session whose tables are in a metastore."""
-    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
+    from airflow_hive_opt.spark.session.session import spark_session
 
     folder = tmp_path_factory.mktemp("hudi")
     conf = {

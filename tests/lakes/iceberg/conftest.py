@@ -37,7 +37,7 @@ def lake(runtime, metastore_service, postgres_server, rest_service, tmp_path_fac
     Its catalog ``hms`` keeps Iceberg tables in the metastore, in which the session's own catalog is
     too. Those of ``db`` are in PostgreSQL, and those of ``rest`` in a REST catalog.
     """
-    from airflow_hive_opt.spark.session.session import embedded_conf
+    from airflow_hive_opt.spark.session.embedded_warehouse import embedded_conf
     from tests.services.metastore import jdbc_driver
 
     folder = tmp_path_factory.mktemp("iceberg")
