@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from random import Random
 
@@ -83,22 +83,26 @@ def tasks_at_once(variables: Mapping[str, str]) -> int:
     return found
 
 
-def at_once(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
-    """The rounds of :func:`rounds`, as many together as AT_ONCE allows.
+def groups(variables: Mapping[str, str]) -> Iterator[tuple[NumberedCase, ...]]:
+    """The rounds of :func:`rounds` in groups, which follow each other.
 
-    Those with the API server, which all tasks have in common, are together only if they are of the
-    same case but for the verb.
+    Those of the API server, which all tasks have in common, are in groups of one case but for the
+    verb, and have at most AT_ONCE rounds: they run together. All others are one group, of which
+    AT_ONCE run at any time.
     """
     most = tasks_at_once(variables)
-    waiting: dict[object, list[NumberedCase]] = {}
+    others: list[NumberedCase] = []
+    together: dict[Case, list[NumberedCase]] = {}
     for case, number in rounds(variables):
-        common = (case.kind, case.victim, case.signal, case.phase)
-        found = waiting.setdefault(common if case.victim == "api-server" else None, [])
+        if case.victim != "api-server":
+            others.append((case, number))
+            continue
+        found = together.setdefault(replace(case, verb=""), [])
         found.append((case, number))
         if len(found) == most:
             yield tuple(found)
             found.clear()
-    yield from (tuple(found) for found in waiting.values() if found)
+    yield from (tuple(found) for found in (others, *together.values()) if found)
 
 
 def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
@@ -127,10 +131,10 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
         if unknown := set(wanted) - words:
             raise ValueError(f"{name.upper()}S: there is no {' '.join(sorted(unknown))}")
         every = [case for case in every if getattr(case, name) in wanted]
-    groups: dict[tuple[str, ...], list[Case]] = {}
+    alike: dict[tuple[str, ...], list[Case]] = {}
     for case in every:
-        groups.setdefault(tuple(getattr(case, name) for name in drawn_for), []).append(case)
+        alike.setdefault(tuple(getattr(case, name) for name in drawn_for), []).append(case)
     for number in range(1, int(variables.get("ROUNDS") or 1) + 1):
         chance = Random(f"{variables.get('SEED') or 1} {number}")
-        for group in groups.values():
+        for group in alike.values():
             yield chance.choice(group), number

@@ -11,6 +11,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from random import Random
 
 import psutil
@@ -20,18 +21,22 @@ import pytest
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask, DeferredConnectTask
 from tests.kills.make_tables import TEMPLATE
-from tests.kills.matrix import at_once
+from tests.kills.matrix import groups, tasks_at_once
 from tests.kills.rounds import Result, Round, Shared, line_of, table_of
 
 pytestmark = pytest.mark.faults
 SEED = os.environ.get("SEED") or "1"
 
 
-@pytest.mark.parametrize("together", at_once(os.environ), ids=lambda each: str(each[0][0]))
-def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, results, together):
+@pytest.mark.parametrize("group", groups(os.environ), ids=lambda each: str(each[0][0]))
+def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, results, group):
     client, folder = tables
     before, whole = plain
     shared = Shared(airflow)
+    free: SimpleQueue[int] = SimpleQueue()  # the numbers of tasks that do not run
+    at_once = tasks_at_once(os.environ)
+    for number_of_task in range(at_once):
+        free.put(number_of_task)
 
     def ran(number_of_task, case, number):
         with shared.lock:
@@ -52,22 +57,24 @@ def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, resu
         with closing(task):
             return Round(case, task, shared, state).run(chance, before, whole[case.verb])
 
-    def kept(number_of_task, case, number):
+    def kept(case, number):
         """The result, which is counted even if the round could not go on."""
+        number_of_task = free.get()
         try:
             found = ran(number_of_task, case, number)
         except (AssertionError, OSError, psutil.Error, psycopg.Error) as error:
             found = Result(case, error=repr(error), log=traceback.format_exc())
+        finally:
+            free.put(number_of_task)
         with shared.lock:
             results.append(found)
+            print(table_of([found])[1], flush=True)
             if name := os.environ.get("RESULTS"):
                 with Path(name).open("a") as file:
                     file.write(f"{line_of(found)}\n")
         return found
 
-    with ThreadPoolExecutor(len(together)) as threads:
-        running = [threads.submit(kept, number, *each) for number, each in enumerate(together)]
-    found = [each.result() for each in running]
-    print("\n".join(table_of([result])[1] for result in found))
+    with ThreadPoolExecutor(at_once) as threads:
+        found = list(threads.map(lambda each: kept(*each), group))
     bad = [result for result in found if not result.is_good]
     assert not bad, "\n".join(f"{result}\n{result.log}" for result in bad)
