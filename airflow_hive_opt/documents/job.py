@@ -262,7 +262,7 @@ def read_outcome(path: StoragePath, token: str) -> Outcome:
 
 
 NO_OUTCOME = (NothingThereError, RefusedDocument)
-"""The errors which say that a job has written no outcome; others come from the storage."""
+"""The errors that say that a job has written no outcome. Others are of the storage."""
 
 
 def outcome_if_any(path: StoragePath, token: str) -> Outcome | None:

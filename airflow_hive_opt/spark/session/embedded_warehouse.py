@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
 WAREHOUSE_DIR = "spark.sql.warehouse.dir"
+_WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
 _DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _FILTER_HOOK = (
     "org.apache.hadoop.hive.ql.security.authorization.plugin.AuthorizationMetaStoreFilterHook"
@@ -18,7 +18,7 @@ _FILTER_HOOK = (
 
 def default_warehouse() -> Path:
     """The embedded warehouse's folder, ``$AIRFLOW_HIVE_OPT_WAREHOUSE`` or in the home folder."""
-    named = os.environ.get(WAREHOUSE_VARIABLE)
+    named = os.environ.get(_WAREHOUSE_VARIABLE)
     return Path(named) if named else Path.home() / ".airflow-hive-opt" / "warehouse"
 
 
