@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from random import Random
@@ -40,7 +40,7 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "worker": _OF_DEFERRED,
         "triggerer": (*DEFERRED, "before+waits+ended", "runs+commits"),
         "api-server": DEFERRED,
-        "connect-server": DEFERRED,
+        "connect-server": (*DEFERRED, "before+begins+waits"),
         "user": DEFERRED[:-1],
     },
 }
@@ -109,8 +109,9 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
     """The rounds that the variables choose, with their numbers.
 
     KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or
-    PHASES, SEED draws one for each victim and signal of each of ROUNDS. Raises ``ValueError`` for a
-    word of no case.
+    PHASES, SEED draws one for each victim and signal of each of ROUNDS. CASES chooses instead of
+    them all: its words are cases and their rounds, as ``cluster-into-driver-kill-commits*3``.
+    Raises ``ValueError`` for a word of no case.
     """
     every = [
         Case(kind, verb, victim, signal, phase)
@@ -120,6 +121,9 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
             BY_USER if victim == "user" else SIGNALS, phases, ("OVERWRITE", "INTO")
         )
     ]
+    if words := variables.get("CASES", "").split():
+        yield from _of_words(words, {str(case): case for case in every})
+        return
     known = {each.name: {getattr(case, each.name) for case in every} for each in fields(Case)}
     drawn_for = ["kind", "victim", "signal"]
     for name, words in known.items():
@@ -138,3 +142,13 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
         chance = Random(f"{variables.get('SEED') or 1} {number}")
         for group in alike.values():
             yield chance.choice(group), number
+
+
+def _of_words(words: Iterable[str], cases: Mapping[str, Case]) -> Iterator[NumberedCase]:
+    """The rounds of the words of CASES: the first of each, then the second, and so on."""
+    pairs = [word.partition("*")[::2] for word in words]
+    if unknown := {name for name, _ in pairs} - set(cases):
+        raise ValueError(f"CASES: there is no {' '.join(sorted(unknown))}")
+    wanted = [(cases[name], int(number or 1)) for name, number in pairs]
+    for number in range(1, max(most for _, most in wanted) + 1):
+        yield from ((case, number) for case, most in wanted if number <= most)

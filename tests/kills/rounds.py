@@ -175,6 +175,8 @@ class Round:
         if phase == "commits":
             time.sleep(chance.uniform(0, task.seconds_to_commit))  # no file shows a moment of it
         following = names[names.index(phase) + 1 :]
+        if following[:1] == ["waits"] and not is_own:
+            del following[0]  # a statement also runs while its task waits
         with suppress(URLError, OSError):  # another round ends a server
             result.late = bool(following and phases[following[0]]())
         if is_after and is_of_triggerer and task.state() != "deferred":

@@ -11,7 +11,7 @@ ALL = {"PHASES": "all", "VERBS": "all"}
 def test_every_case_has_its_rounds():
     found = Counter(case for case, _ in rounds({**ALL, "ROUNDS": "2"}))
     assert set(found.values()) == {2}
-    assert len(found) == 360
+    assert len(found) == 364
     assert {case.kind for case in found} == {"cluster", "connect", "deferred"}
     grouped = [case for group in groups({**ALL, "ROUNDS": "2"}) for case, _ in group]
     assert Counter(grouped) == found
@@ -36,6 +36,15 @@ def test_a_common_victim_ends_for_rounds_of_one_phase():
 )
 def test_words_choose_the_rounds(variables, expected):
     assert {case.victim for case, _ in rounds(variables)} == expected
+
+
+def test_cases_choose_the_rounds():
+    words = "cluster-into-driver-kill-commits*2 deferred-overwrite-connect-server-term-waits"
+    found = [(str(case), number) for case, number in rounds({"CASES": words, "ROUNDS": "9"})]
+    driver, server = "cluster-into-driver-kill-commits", words.split()[1]
+    assert found == [(driver, 1), (server, 1), (driver, 2)]
+    with pytest.raises(ValueError, match=r"CASES: there is no cluster-into\b"):
+        list(rounds({"CASES": "cluster-into*2"}))
 
 
 def test_a_word_of_no_case_is_an_error():
