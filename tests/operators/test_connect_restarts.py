@@ -21,6 +21,7 @@ if Version("4.0") > SPARK:
 
 from airflow_hive_opt.spark.session import server_process
 from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from tests.operators.connect_attempt import context, first_attempt, made
 from tests.operators.star_tables import make_star
 from tests.services.processes import own_address
@@ -69,6 +70,34 @@ def result(server, monkeypatch):
 def rows(server, table):
     with remote_session(server.url, {}) as session:
         return sorted(row.id for row in session.table(table).collect())
+
+
+class Killing(dict):
+    """Settings that end the server before it takes the first, and start it again."""
+
+    def __init__(self, server):
+        super().__init__({"spark.sql.shuffle.partitions": "3", "spark.sql.ansi.enabled": "false"})
+        self._server = server
+
+    def items(self):
+        self._server.kill(SIGKILL)
+        self._server.start()
+        return super().items()
+
+
+def test_a_server_that_ends_before_the_settings_is_no_wrong_setting(server):
+    where = rf"^the Spark Connect server at {server.host}:{server.port} did not take the settings"
+    with (
+        pytest.raises(SparkStartError, match=where) as raised,
+        remote_session(server.url, Killing(server)),
+    ):
+        pass
+    assert type(raised.value) is SparkStartError  # Airflow retries
+    with (
+        pytest.raises(WrongSettingError, match="spark.sql.shuffle.partitions"),
+        remote_session(server.url, {"spark.sql.shuffle.partitions": "x"}),
+    ):
+        pass
 
 
 def kill_first(server, folder, sql, at, pattern):

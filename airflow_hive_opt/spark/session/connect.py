@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
@@ -56,8 +56,13 @@ def remote_session(
                 session.conf.set(name, value)
             except AnalysisException:
                 log.warning("conf: the Spark Connect server lets no session change %s", name)
-            except PySparkException as error:
+            except IllegalArgumentException as error:
                 raise WrongSettingError(f"conf: {in_words(error)}") from None
+            except PySparkException as error:  # such as that of a server that was started again
+                raise SparkStartError(
+                    f"the Spark Connect server at {server_of(url)} did not take the settings of "
+                    f"the session: {in_words(error)}"
+                ) from None
         yield session
     finally:
         try:
