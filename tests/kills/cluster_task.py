@@ -22,7 +22,7 @@ class ClusterTask(AirflowTask):
     dags = "killed_cluster"
     milliseconds = 1500
     seconds_to_commit = 0.3
-    pause = 0.05  # a look at all processes takes time
+    pause = 0.1  # a look at all processes takes time
     deferred_after = "submitted"
 
     def __init__(

@@ -39,6 +39,9 @@ LOCAL_SETTINGS = """
 import sys
 if "scheduler" in sys.argv:
     import airflow.providers.apache.spark.operators.spark_submit
+    import airflow_hive_opt.operators.map_join_prune
+    import airflow_hive_opt.provider.connect_deferral
+    import pyspark.sql.connect.session
 """
 
 
