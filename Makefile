@@ -136,8 +136,8 @@ FAULTS ?= 5
 test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
-# Ends parts of tasks that wait: ROUNDS, KINDS, VICTIMS, SIGNALS, VERBS, PHASES and SEED choose, see
-# tests/kills/matrix.py. AT_ONCE tasks run at once. RESULTS is a file to which the rounds are added.
+# Ends parts of tasks that wait: ROUNDS, KINDS, VICTIMS, SIGNALS, VERBS, PHASES and SEED choose, or
+# CASES, see tests/kills/matrix.py. AT_ONCE tasks run at once. RESULTS is a file to which the rounds are added.
 test-kills: $(READY) services
 	SEED=$(SEED) $(BIN)/pytest -s -v -m faults tests/kills $(ARGUMENTS)
 

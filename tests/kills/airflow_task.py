@@ -214,6 +214,12 @@ class AirflowTask:
         pool: dict[str, Any] = self.airflow.ask(f"/api/v2/pools/{self.pool}")
         return int(pool["occupied_slots"])
 
+    def hold(self) -> None:
+        """Holds the process that commits, if a commit is too short to end anything during it."""
+
+    def go_on(self) -> None:
+        """Lets it go on."""
+
     # Where the phases show that all kinds have.
 
     def is_writing(self) -> bool:

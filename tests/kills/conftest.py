@@ -34,7 +34,8 @@ SETTINGS = {
 }
 
 
-# The tasks' processes are forked from the scheduler's, and this is most of a task's start.
+# The tasks' processes are forked from the scheduler's, and this is most of a task's start. So no
+# round ends a task while it imports PySpark. gRPC has no channel yet when the scheduler forks.
 LOCAL_SETTINGS = """
 import sys
 if "scheduler" in sys.argv:

@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from signal import Signals
+from signal import SIGCONT, SIGSTOP, Signals
 from typing import Any
 
 from tests.kills.airflow_task import AirflowTask
@@ -86,6 +86,14 @@ class ConnectTask(AirflowTask):
 
     def _has_record(self) -> bool:
         return self._look(_RECORD) is not None
+
+    def hold(self) -> None:
+        """Holds the server."""
+        self.server.connect.send(SIGSTOP)
+
+    def go_on(self) -> None:
+        """Lets the server go on, if it was held."""
+        self.server.connect.send(SIGCONT)
 
     def running(self) -> list[str]:
         """What of the run still runs on the server."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import product
@@ -48,7 +49,8 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 ``deferred`` is a deferred task over Spark Connect. ``task`` is the task's process alone, and
 ``worker`` is that with the one that supervises it. A victim may end at several phases of one
-task: another triggerer or the next try follows what runs, or starts another driver.
+task: another triggerer or the next try follows what runs, starts another driver, or begins again
+on the server that was started again.
 """
 
 
@@ -109,9 +111,9 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
     """The rounds that the variables choose, with their numbers.
 
     KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or
-    PHASES, SEED draws one for each victim and signal of each of ROUNDS. CASES chooses instead of
-    them all: its words are cases and their rounds, as ``cluster-into-driver-kill-commits*3``.
-    Raises ``ValueError`` for a word of no case.
+    PHASES, SEED draws one for each victim and signal of each of ROUNDS. With CASES, all of these
+    have no effect: its words are cases, and how many rounds of each, such as
+    ``cluster-into-driver-kill-commits*3``. Raises ``ValueError`` for a word of no case.
     """
     every = [
         Case(kind, verb, victim, signal, phase)
@@ -146,9 +148,14 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
 
 def _of_words(words: Iterable[str], cases: Mapping[str, Case]) -> Iterator[NumberedCase]:
     """The rounds of the words of CASES: the first of each, then the second, and so on."""
-    pairs = [word.partition("*")[::2] for word in words]
-    if unknown := {name for name, _ in pairs} - set(cases):
-        raise ValueError(f"CASES: there is no {' '.join(sorted(unknown))}")
-    wanted = [(cases[name], int(number or 1)) for name, number in pairs]
-    for number in range(1, max(most for _, most in wanted) + 1):
-        yield from ((case, number) for case, most in wanted if number <= most)
+    wanted: dict[Case, int] = {}
+    for word in words:
+        found = re.fullmatch(r"([^*]+)(?:\*([1-9]\d*))?", word)
+        case = cases.get(found[1].lower()) if found else None
+        if found is None or case is None:
+            raise ValueError(f"CASES: there is no {word}")
+        if case in wanted:
+            raise ValueError(f"CASES: {case} is there twice")
+        wanted[case] = int(found[2] or 1)
+    for number in range(1, max(wanted.values()) + 1):
+        yield from ((case, number) for case, most in wanted.items() if number <= most)

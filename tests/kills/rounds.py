@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from random import Random
@@ -33,8 +33,8 @@ _CLEARS = 2  # of a task that failed without a retry, and whose rows are not the
 class Result:
     """What a round has shown.
 
-    - ``late`` says that the phase was over before the victim ended, or one of several. ``hit`` are
-      the others of several. ``is_done`` says that the task has succeeded.
+    - ``late`` says that the phase was over, see :func:`next_phase`, before the victim ended, or one
+      of several. ``hit`` are the others of several. ``is_done`` says that the task has succeeded.
     - ``wrote`` counts the jobs of Spark whose files were seen in the partition. ``is_wrong`` says
       that ``table`` is not what it must be, ``is_twice`` that it has two writes.
     - ``slots`` are those that the task held while it was deferred, ``orphans`` what still ran 10 s
@@ -114,6 +114,8 @@ class Round:
                 self._end_victim(process)
             except psutil.NoSuchProcess:
                 result.late = True
+            finally:
+                task.go_on()
             result.hit += [] if result.late else [phase]
         if len(case.phases) == 1:
             result.hit = []
@@ -166,19 +168,31 @@ class Round:
                 return state in ENDS
 
             assert task.until(is_deferred, _PHASE, task.pause), task.log()
-        assert task.until(lambda: is_ended.is_set() or shows(), _PHASE, task.pause), task.log()
+        commits = phase == "commits"
+        is_held = commits and self.case.kind != "cluster" and (is_own or is_of_triggerer)
+
+        def is_reached() -> bool:
+            if is_held and not is_ended.is_set():
+                if not task.has_written():
+                    return False
+                time.sleep(chance.uniform(0, task.seconds_to_commit / 2))
+                task.hold()
+            if is_ended.is_set() or shows():
+                return True
+            task.go_on()
+            return False
+
+        assert task.until(is_reached, _PHASE, task.pause), task.log()
         if is_ended.is_set():  # by another round: this one is that of the phase that it has
             result.case = replace(self.case, phase=_phase_of(phases))
             return None
         if is_own and process is None:
             process = task.find_process()
-        if phase == "commits":
+        if commits and not is_held:
             time.sleep(chance.uniform(0, task.seconds_to_commit))  # no file shows a moment of it
-        following = names[names.index(phase) + 1 :]
-        if following[:1] == ["waits"] and not is_own:
-            del following[0]  # a statement also runs while its task waits
+        following = next_phase(names, phase, is_own)
         with suppress(URLError, OSError):  # another round ends a server
-            result.late = bool(following and phases[following[0]]())
+            result.late = bool(following and phases[following]())
         if is_after and is_of_triggerer and task.state() != "deferred":
             result.late = True
         return process
@@ -247,6 +261,18 @@ class Round:
                 shutil.rmtree(folder)
             task.clear_by_user()
             task.until(lambda: task.run_state() not in ENDS, 30)
+
+
+def next_phase(names: Sequence[str], phase: str, is_own: bool) -> str | None:
+    """The phase of ``names`` that ends ``phase``.
+
+    A statement still runs while its task waits. Only the task's own process has gone then, which is
+    the victim if ``is_own``.
+    """
+    following = names[names.index(phase) + 1 :]
+    if phase == "runs" and not is_own:
+        following = [name for name in following if name != "waits"]
+    return following[0] if following else None
 
 
 def _phase_of(phases: Mapping[str, Callable[[], object]]) -> str:

@@ -2,10 +2,11 @@ from collections import Counter
 
 import pytest
 
-from tests.kills.matrix import Case, groups, rounds, tasks_at_once
-from tests.kills.rounds import Result, line_of, read_line, table_of
+from tests.kills.matrix import DEFERRED, Case, groups, rounds, tasks_at_once
+from tests.kills.rounds import Result, line_of, next_phase, read_line, table_of
 
 ALL = {"PHASES": "all", "VERBS": "all"}
+DRIVER = "cluster-into-driver-kill-commits"
 
 
 def test_every_case_has_its_rounds():
@@ -39,12 +40,34 @@ def test_words_choose_the_rounds(variables, expected):
 
 
 def test_cases_choose_the_rounds():
-    words = "cluster-into-driver-kill-commits*2 deferred-overwrite-connect-server-term-waits"
+    words = f"{DRIVER}*2 deferred-overwrite-connect-server-term-waits"
     found = [(str(case), number) for case, number in rounds({"CASES": words, "ROUNDS": "9"})]
-    driver, server = "cluster-into-driver-kill-commits", words.split()[1]
-    assert found == [(driver, 1), (server, 1), (driver, 2)]
-    with pytest.raises(ValueError, match=r"CASES: there is no cluster-into\b"):
-        list(rounds({"CASES": "cluster-into*2"}))
+    server = words.split()[1]
+    assert found == [(DRIVER, 1), (server, 1), (DRIVER, 2)]
+    assert list(rounds({"CASES": DRIVER.upper()})) == list(rounds({"CASES": f"{DRIVER}*1"}))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("cluster-into*2", r"there is no cluster-into\*2"),
+        (f"{DRIVER}*0", "there is no .*0"),
+        (f"{DRIVER}*x", "there is no .*x"),
+        (f"{DRIVER} {DRIVER}*2", f"{DRIVER} is there twice"),
+    ],
+)
+def test_words_that_are_no_cases_are_errors(words, message):
+    with pytest.raises(ValueError, match=f"^CASES: {message}$"):
+        list(rounds({"CASES": words}))
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_own", "following"),
+    [("runs", True, "waits"), ("runs", False, "commits"), ("waits", False, "commits")],
+)
+def test_a_statement_still_runs_while_its_task_waits(phase, is_own, following):
+    assert next_phase(DEFERRED, phase, is_own) == following
+    assert next_phase(DEFERRED, "ended", is_own) is None
 
 
 def test_a_word_of_no_case_is_an_error():

@@ -35,6 +35,10 @@ class ConnectServer:
         """Ends the server by a signal."""
         end(self._running.pop(), how)
 
+    def send(self, how: Signals) -> None:
+        """Sends a signal to the server's process."""
+        self._running[-1].send_signal(how)
+
     def start(self) -> None:
         """Starts the server, at the same port."""
         self._running.append(self._start())
