@@ -67,6 +67,7 @@ def test_one_task_prunes_and_joins_on_a_spark_connect_server(remote, tmp_path, c
     assert summary["application_id"].startswith("local-")
     log = capsys.readouterr().out
     assert "metastore calls and files are not counted" in log
+    assert "the Spark Connect server did not change spark.sql.warehouse.dir: " in log
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in log
 
 

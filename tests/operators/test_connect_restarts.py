@@ -11,7 +11,7 @@ from pathlib import Path
 from signal import SIGKILL
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from packaging.version import Version
 
 from tests.versions.installed import SPARK
@@ -19,9 +19,12 @@ from tests.versions.installed import SPARK
 if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.start_errors import start_errors
+from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.session import server_process
 from airflow_hive_opt.spark.session.connect import remote_session
-from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from tests.operators.connect_attempt import context, first_attempt, made
 from tests.operators.star_tables import make_star
 from tests.services.processes import own_address
@@ -76,7 +79,7 @@ class Killing(dict):
     """Settings that end the server before it takes the first, and start it again."""
 
     def __init__(self, server):
-        super().__init__({"spark.sql.shuffle.partitions": "3", "spark.sql.ansi.enabled": "false"})
+        super().__init__({"spark.sql.shuffle.partitions": "3"})
         self._server = server
 
     def items(self):
@@ -86,18 +89,48 @@ class Killing(dict):
 
 
 def test_a_server_that_ends_before_the_settings_is_no_wrong_setting(server):
-    where = rf"^the Spark Connect server at {server.host}:{server.port} did not take the settings"
+    where = rf"{server.host}:{server.port} did not take the setting spark.sql.shuffle.partitions: "
     with (
-        pytest.raises(SparkStartError, match=where) as raised,
+        pytest.raises(AirflowException, match=where) as raised,
+        start_errors(),
         remote_session(server.url, Killing(server)),
     ):
         pass
-    assert type(raised.value) is SparkStartError  # Airflow retries
+    assert type(raised.value) is AirflowException  # so Airflow retries
     with (
-        pytest.raises(WrongSettingError, match="spark.sql.shuffle.partitions"),
+        pytest.raises(AirflowFailException, match="^conf: .*spark.sql.shuffle.partitions"),
+        start_errors(),
         remote_session(server.url, {"spark.sql.shuffle.partitions": "x"}),
     ):
         pass
+
+
+@pytest.mark.parametrize("cls", [MapJoinPruneOperator, LocalTaskOperator])
+def test_a_server_that_ends_while_tables_are_looked_up_closes_no_gate(
+    server, result, tmp_path, monkeypatch, cls
+):
+    """What is not found then may not count as "nothing can be pruned", which no retry follows."""
+
+    def ends(catalog, name):
+        patched.undo()
+        server.kill(SIGKILL)
+        server.start()
+        return catalog.table(name)
+
+    sql = INSERT.format(verb="INTO", first_slow=9).format(table=result[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(ConnectCatalog, "table", ends)
+        with pytest.raises(AirflowException, match="NO_ACTIVE_SESSION") as raised:
+            operator = cls(
+                task_id="t",
+                sql=sql,
+                conn_id="server",
+                descriptor_path=str(tmp_path),
+                on_no_prune="fail",
+            )
+            operator.execute(context(tmp_path, 1))
+    assert type(raised.value) is AirflowException
+    assert rows(server, result[0]) == []
 
 
 def kill_first(server, folder, sql, at, pattern):

@@ -6,6 +6,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.required_keys import keys_path, read_keys
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.errors import PlanError
 from tests.cases import slow_but
 from tests.spark.stages import job_of, prune, required_partitions
@@ -50,6 +51,15 @@ def test_keys_that_can_not_be_read_are_an_error_for_a_sensor(spark):
     sql = SQL.replace("needed.days d", "(SELECT raise_error('no') AS ds FROM needed.days) d")
     with pytest.raises(PySparkException, match="no"):
         required_partitions(spark, job_of(sql))
+
+
+def test_a_table_that_can_not_be_looked_up_is_an_error_for_a_sensor(spark, monkeypatch):
+    def lookup(self, name):
+        raise PySparkException("no answer")
+
+    monkeypatch.setattr(SparkCatalog, "table", lookup)
+    with pytest.raises(PySparkException, match="no answer"):
+        required_partitions(spark, job_of(SQL))
 
 
 def test_each_reader_of_a_cte_requires_its_own_partitions(spark):

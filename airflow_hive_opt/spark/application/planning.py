@@ -87,10 +87,24 @@ def plan_job(
 def plan_on_spark(
     session: SparkSession, catalog: SessionCatalog, job: Job, sql: str | None = None
 ) -> Plan:
+    """Like :func:`plan_looked_up`, but a statement whose tables can't be looked up passes through.
+
+    Raises ``PlanError`` if Spark rejects the statement too.
+    """
+    try:
+        return plan_looked_up(session, catalog, job, sql)
+    except (PySparkException, Py4JJavaError) as error:
+        why = f"a table can't be looked up: {in_words(error)}"
+        return passing_through(sql or job.statement, why)
+
+
+def plan_looked_up(
+    session: SparkSession, catalog: SessionCatalog, job: Job, sql: str | None = None
+) -> Plan:
     """Plans the job's statement, or ``sql`` in its place.
 
     A statement that only Spark understands passes through. Raises ``PlanError`` if Spark rejects
-    the statement too.
+    the statement too, and Spark's errors if a table can't be looked up.
     """
     sql = sql or job.statement
     if setting := why_read_differently(session, sql):
@@ -105,8 +119,8 @@ def plan_on_spark(
         if not accepts(session, sql, job.parameters):
             raise
         return passing_through(sql, f"Spark accepts the statement, but not the planner: {error}")
-    except (PySparkException, Py4JJavaError) as error:
-        return passing_through(sql, f"a table can't be looked up: {in_words(error)}")
+    except (PySparkException, Py4JJavaError):
+        raise
     except Exception as error:
         log.warning("the planner fails on this statement", exc_info=True)
         return passing_through(sql, f"the planner fails on the statement ({type(error).__name__})")

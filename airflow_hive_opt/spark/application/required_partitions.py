@@ -12,7 +12,7 @@ from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.local_task.key_sets import KeySets
 from airflow_hive_opt.local_task.required_keys import not_waited_for, required_keys, types_of
 from airflow_hive_opt.metastores.required import Required
-from airflow_hive_opt.spark.application.planning import plan_on_spark
+from airflow_hive_opt.spark.application.planning import plan_looked_up
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.engine import SparkEngine
 from airflow_hive_opt.statement.errors import PlanError
@@ -51,11 +51,11 @@ def required_partitions(
 
     Raises ``PlanError`` if Spark rejects the statement too, or if keys do not prune one of
     ``only``. Raises ``TooManyRequiredPartitions`` for too many combinations, and Spark's errors if
-    keys can't be read.
+    keys can't be read or a table can't be looked up.
     """
     for warning in job.settings.warnings:
         log.warning("%s", warning)
-    planned = plan_on_spark(session, catalog, job)
+    planned = plan_looked_up(session, catalog, job)
     if planned.passed_through:
         log.warning("no partitions are required: %s", planned.passed_through)
         return []

@@ -66,6 +66,7 @@ from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
 from airflow_hive_opt.spark.map_join.restricted_run import run_restricted
 from airflow_hive_opt.spark.map_join.texts import Restricted
+from airflow_hive_opt.spark.session.connect import raise_if_lost
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -195,6 +196,7 @@ class Run:
             descriptor, answered, keys = self._descriptor(metastore, hand_over, budget)
             with budget:
                 fewer_joins = self._without_joins(descriptor, answered)
+        raise_if_lost(self._session)  # before a gate, or a map join, relies on what was found
         publish(descriptor, keys, self._path)
         report = self._report(descriptor)
         heap = peak_heap(self._session)
@@ -214,6 +216,7 @@ class Run:
             with self._clock.phase(PRELAUNCH, self._catalog.work):
                 current = brought_up_to_date(self._session, self._catalog, self._job, descriptor)
         except OtherSession as error:
+            raise_if_lost(self._session)
             if descriptor.reader != WORKER:
                 raise
             log.warning("Spark reads the keys of the worker again: %s", error)

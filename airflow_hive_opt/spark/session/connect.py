@@ -18,6 +18,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkE
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
+from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,14 +55,15 @@ def remote_session(
         for name, value in conf.items():
             try:
                 session.conf.set(name, value)
-            except AnalysisException:
-                log.warning("conf: the Spark Connect server lets no session change %s", name)
-            except IllegalArgumentException as error:
-                raise WrongSettingError(f"conf: {in_words(error)}") from None
-            except PySparkException as error:  # such as that of a server that was started again
+            except AnalysisException as error:
+                words = in_words(error)
+                log.warning("conf: the Spark Connect server did not change %s: %s", name, words)
+            except PySparkException as error:
+                if is_refusal(error) or _is_about(name, error):
+                    raise WrongSettingError(f"conf: {in_words(error)}") from None
                 raise SparkStartError(
-                    f"the Spark Connect server at {server_of(url)} did not take the settings of "
-                    f"the session: {in_words(error)}"
+                    f"the Spark Connect server at {server_of(url)} did not take the setting "
+                    f"{name}: {in_words(error)}. Was it started again?"
                 ) from None
         yield session
     finally:
@@ -72,6 +74,19 @@ def remote_session(
                 session.stop()
         except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
             log.warning("the Spark Connect session could not be closed: %s", in_words(error))
+
+
+def _is_about(name: str, error: PySparkException) -> bool:
+    return isinstance(error, IllegalArgumentException) and name in str(error)
+
+
+def raise_if_lost(session: SparkSession) -> None:
+    """Raises Spark's error if the server has ended, or was started again, during the session.
+
+    What the session could not look up since then says nothing about tables or settings.
+    """
+    if is_remote(session):
+        session.conf.get("spark.app.id", None)
 
 
 def end(session: SparkSession) -> None:

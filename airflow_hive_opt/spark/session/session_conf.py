@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.left_running import LeftRunning
-from airflow_hive_opt.spark.session.spark_compat import is_known_setting, settings_of
+from airflow_hive_opt.spark.session.spark_compat import condition_of, is_known_setting, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,9 @@ def in_effect(session: SparkSession, name: str) -> str | None:
         return None
     try:
         return str(session.conf.get(name))
-    except (PySparkException, Py4JError):
+    except (PySparkException, Py4JError) as error:
+        if is_remote(session) and condition_of(error) != "SQL_CONF_NOT_FOUND":
+            raise  # no answer of the server is no default
         return None
 
 
