@@ -59,7 +59,7 @@ def made(tmp_path, cls=MapJoinPruneOperator, **options):
     return cls(task_id="task", **options)
 
 
-def test_one_task_prunes_and_joins_on_a_spark_connect_server(remote, tmp_path, capsys):
+def test_one_task_prunes_and_joins_on_a_spark_connect_server(remote, tmp_path, capsys, caplog):
     conf = {"spark.sql.shuffle.partitions": 3, "spark.sql.warehouse.dir": "/elsewhere"}
     summary = made(tmp_path, conf=conf).execute(context())
     assert (summary["kept"], summary["total"], summary["reason"]) == (3, 10, "PRUNED")
@@ -67,7 +67,7 @@ def test_one_task_prunes_and_joins_on_a_spark_connect_server(remote, tmp_path, c
     assert summary["application_id"].startswith("local-")
     log = capsys.readouterr().out
     assert "metastore calls and files are not counted" in log
-    assert "the Spark Connect server did not change spark.sql.warehouse.dir: " in log
+    assert "the Spark Connect server did not change spark.sql.warehouse.dir: " in caplog.text
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in log
 
 
