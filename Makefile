@@ -137,7 +137,8 @@ test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
 # Ends parts of tasks that wait: ROUNDS, KINDS, VICTIMS, SIGNALS, VERBS, PHASES and SEED choose, or
-# CASES, see tests/kills/matrix.py. AT_ONCE tasks run at once. RESULTS is a file to which the rounds are added.
+# CASES, see tests/kills/matrix.py. AT_ONCE tasks run at once. RESULTS is a file to which the rounds
+# are added.
 test-kills: $(READY) services
 	SEED=$(SEED) $(BIN)/pytest -s -v -m faults tests/kills $(ARGUMENTS)
 

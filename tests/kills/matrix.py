@@ -112,7 +112,7 @@ def rounds(variables: Mapping[str, str]) -> Iterator[NumberedCase]:
 
     KINDS, VERBS, VICTIMS, SIGNALS and PHASES are lists of words, or ``all``. Without VERBS or
     PHASES, SEED draws one for each victim and signal of each of ROUNDS. With CASES, all of these
-    have no effect: its words are cases, and how many rounds of each, such as
+    but SEED have no effect: its words are cases, and how many rounds of each, such as
     ``cluster-into-driver-kill-commits*3``. Raises ``ValueError`` for a word of no case.
     """
     every = [

@@ -63,7 +63,8 @@ def test_rounds(airflow, clusters, servers, postgres_server, tables, plain, resu
         try:
             found = ran(number_of_task, case, number)
         except (AssertionError, OSError, psutil.Error, psycopg.Error) as error:
-            found = Result(case, error=repr(error), log=traceback.format_exc())
+            first_line = repr(error).partition("\\n")[0]  # the rest may be a whole log
+            found = Result(case, error=first_line, log=traceback.format_exc())
         finally:
             free.put(number_of_task)
         with shared.lock:
