@@ -6,6 +6,7 @@ The server goes on with a statement whose client has died. The next attempt find
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Optional
 
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.job import Outcome
@@ -52,6 +53,19 @@ class ServerProcess:
 
 
 @dataclass(frozen=True)
+class OverwrittenPartition:
+    """A partition before an operation that replaces it if its query returns rows.
+
+    If the query returns none, ``files`` of the partition's ``folder``, a digest, stay as they are,
+    and the statement ``emptied_by`` still has to run.
+    """
+
+    folder: str
+    files: str
+    emptied_by: str
+
+
+@dataclass(frozen=True)
 class RemoteOperation:
     """An operation that has begun on a server, or is about to.
 
@@ -63,6 +77,7 @@ class RemoteOperation:
       ``cause``.
     - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
       has, and ``may_have_written`` that it runs no more and may have written.
+    - ``before`` is what has to be looked at after a success.
     """
 
     server: str
@@ -75,6 +90,7 @@ class RemoteOperation:
     process: ServerProcess
     has_succeeded: bool = False
     may_have_written: bool = False
+    before: Optional[OverwrittenPartition] = None
 
     @property
     def has_ended(self) -> bool:
@@ -82,4 +98,4 @@ class RemoteOperation:
         return self.has_succeeded or self.may_have_written
 
 
-REMOTE_OPERATION = Format("remote operation", 6, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 7, RemoteOperation)

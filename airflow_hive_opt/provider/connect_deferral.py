@@ -56,7 +56,7 @@ def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deplo
 
     Raises ``TaskDeferred``, and ``AirflowException`` if Airflow has stopped the task.
     """
-    given = {key: str(value) for key, value in (operator.conf or {}).items()}
+    given = _conf_of(operator)
     with connected(operator, context, place, defers(operator, job)) as run:
         operator.raise_if_stopped()
         try:
@@ -65,6 +65,10 @@ def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deplo
             run.raise_if_stopped()
             wait(operator, context, run, place.address, left.id)
             raise
+
+
+def _conf_of(operator: Any) -> dict[str, str]:
+    return {key: str(value) for key, value in (operator.conf or {}).items()}
 
 
 def defers(operator: Any, job: Job) -> bool:
@@ -121,7 +125,7 @@ def outcome_after_wait(
         raise without_stack(AirflowFailException(message)) from None
     if event["how"] == "lost":
         operator.log.warning("the triggerer could not follow the statement, so this worker waits")
-    outcome = run.outcome_after_wait(found, event)
+    outcome = run.outcome_after_wait(found, event, _conf_of(operator))
     operator.sql = sql or operator.sql
     if outcome is not None and outcome.status is Status.FAILED and event["how"] == "late":
         return replace(outcome, message=_LATE)

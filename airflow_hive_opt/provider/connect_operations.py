@@ -25,11 +25,14 @@ from airflow_hive_opt.provider.earlier_statement import (
     check_unreadable,
     check_written,
     counted,
+    empty_overwritten,
     ending_if_unknown,
     failed_outcome,
     interrupt,
     no_record,
     not_ended,
+    release_session,
+    stopped,
     warn_of_other_work,
 )
 from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import (
         OperationId,
+        OverwrittenPartition,
         RemoteOperation,
         ServerProcess,
     )
@@ -77,6 +81,7 @@ class ConnectOperations:
         self._attempt = int(context["ti"].try_number)
         self._cause = cause_of(context)
         self._work = ""
+        self._conf: Mapping[str, str] = {}
         self._defers = defers
         self._is_stopped = False
         self._waits_for: OperationId | None = None  # not one that this process has begun
@@ -93,7 +98,7 @@ class ConnectOperations:
         ended, if it has not succeeded and may have written, or if the connection names another
         server now. Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
-        self._work = job.digest_with(conf)
+        self._work, self._conf = job.digest_with(conf), conf
         try:
             found = self._record.read()
         except UnreadableRecord as error:
@@ -130,15 +135,17 @@ class ConnectOperations:
         return None
 
     def outcome_after_wait(
-        self, waited_for: OperationId, event: Mapping[str, Any]
+        self, waited_for: OperationId, event: Mapping[str, Any], conf: Mapping[str, str]
     ) -> Outcome | None:
         """The outcome of an operation for which the triggerer has waited; ``event`` is its event.
 
-        Returns ``None`` if the attempt has its work still to do: the operation never began, or an
-        earlier attempt's has failed. Raises what :meth:`outcome_of_earlier` raises.
+        ``conf`` are the settings of the job's session. Returns ``None`` if the attempt has its work
+        still to do: the operation never began, or an earlier attempt's has failed. Raises what
+        :meth:`outcome_of_earlier` raises.
         """
         from airflow_hive_opt.spark.session.operation_protocol import MAY_HAVE_WRITTEN
 
+        self._conf = conf
         found = self._record.read()
         if found is None or found.id != waited_for:
             raise no_record(self._server)
@@ -162,12 +169,19 @@ class ConnectOperations:
             return None
         return failed_outcome(found.outcome, failure, event)
 
-    def begins(self, process: ServerProcess, found: OperationId, outcome: Outcome) -> float | None:
+    def begins(
+        self,
+        process: ServerProcess,
+        found: OperationId,
+        outcome: Outcome,
+        before: OverwrittenPartition | None = None,
+    ) -> float | None:
         """Stores an operation before it begins in ``process``; ``outcome`` is that of a success.
 
-        Returns after how many seconds this process leaves it to the triggerer; ``None``: it waits
-        itself. Raises ``DescriptorError``, also if another attempt has begun an operation
-        meanwhile, and ``AirflowException`` if this attempt is stopped.
+        ``before`` is a partition that is looked at then. Returns after how many seconds this
+        process leaves it to the triggerer; ``None``: it waits itself. Raises ``DescriptorError``,
+        also if another attempt has begun an operation meanwhile, and ``AirflowException`` if this
+        attempt is stopped.
         """
         from airflow_hive_opt.documents.remote_operation import RemoteOperation
 
@@ -181,7 +195,7 @@ class ConnectOperations:
         who = (self._attempt, time.time(), self._work, self._cause)
         # Airflow's pages show the record.
         done = replace(outcome, statement=outcome.statement and masked(outcome.statement))
-        record = RemoteOperation(self._server, found, *who, done, process)
+        record = RemoteOperation(self._server, found, *who, done, process, before=before)
         self._record.write(record)
         self._own = record
         if self._is_stopped:  # by the handler of SIGTERM, meanwhile: the server gets no request
@@ -231,6 +245,7 @@ class ConnectOperations:
             return outcome
         if self.stop_own(outcome.message) == "succeeded" and own is not None:
             log.warning("the statement has succeeded on the server, but then: %s", outcome.message)
+            empty_overwritten(own, self._url, self._conf)
             return own.outcome
         return outcome
 
@@ -247,26 +262,9 @@ class ConnectOperations:
         """
         if (own := self._own) is None:
             return None
-        from airflow_hive_opt.spark.session import operation_protocol as protocol
-        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
-
-        try:
-            with left_operation(self._url, own.id, _PATIENCE) as left:
-                left.interrupt()
-                ending = counted(left.ending(), own)
-                if ending == "not begun":
-                    left.release_session()  # or it might still reach the server, and begin
-                    if protocol.condition_in(message) == protocol.ORPHANED:  # as it says once
-                        ending = protocol.Ending.UNCLEAR
-        except NotEnded as error:
-            log.warning(
-                "the statement may still run on the Spark Connect server %s (%s); the next "
-                "attempt waits for it",
-                self._server,
-                error,
-            )
-            return None
-        self._finish(own, ending)
+        ending = stopped(own, self._url, message, _PATIENCE)
+        if ending is not None:
+            self._finish(own, ending)
         return ending
 
     def _ended(
@@ -317,19 +315,17 @@ class ConnectOperations:
             raise
 
     def _adopted(self, found: RemoteOperation) -> Outcome:
-        """The outcome of an operation that has succeeded."""
+        """The outcome of an operation that has succeeded; raises ``AirflowException``."""
         if not found.has_succeeded:
             self._finish(found, "succeeded")
             self._release(found)
+        empty_overwritten(found, self._url, self._conf)
         return found.outcome
 
     def _release(self, found: RemoteOperation) -> None:
         """Ends the operation's session, once the record says all that the server would tell."""
         if found.server == self._server:
-            from airflow_hive_opt.spark.session.connect_operation import left_operation
-
-            with left_operation(self._url, found.id, _PATIENCE) as left:
-                left.release_session()
+            release_session(self._url, found.id, _PATIENCE)
 
     def _forget(self, ended: RemoteOperation, ending: str) -> None:
         """Deletes the record, unless the next attempt must look whether it has written."""

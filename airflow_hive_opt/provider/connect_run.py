@@ -73,10 +73,10 @@ class ConnectRun:
                 self._session = None
 
     def outcome_after_wait(
-        self, waited_for: OperationId, event: Mapping[str, Any]
+        self, waited_for: OperationId, event: Mapping[str, Any], conf: Mapping[str, str]
     ) -> Outcome | None:
         """See :meth:`ConnectOperations.outcome_after_wait`."""
-        return self._operations.outcome_after_wait(waited_for, event)
+        return self._operations.outcome_after_wait(waited_for, event, conf)
 
     def raise_if_stopped(self) -> None:
         """Raises ``AirflowException`` after :meth:`interrupt`."""

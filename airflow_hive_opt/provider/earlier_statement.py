@@ -1,4 +1,4 @@
-"""What an attempt makes of an earlier statement on a Spark Connect server that has not succeeded.
+"""What an attempt makes of an earlier statement on a Spark Connect server.
 
 If nobody knows how it has ended, a retry fails. A task that somebody has cleared goes on with a
 warning: whoever has cleared it can look at the table. Nobody sees there the files that the next
@@ -35,6 +35,67 @@ def interrupt(url: str, found: OperationId, seconds: float) -> None:
             left.interrupt()
     except NotEnded as error:
         log.warning("the statement of an earlier attempt can't be stopped: %s", error)
+
+
+def stopped(own: RemoteOperation, url: str, message: str, seconds: float) -> Ending | None:
+    """Interrupts this attempt's operation and waits some ``seconds``; returns how it has ended.
+
+    ``None`` if it may still run. ``message`` is that of the attempt's error.
+    """
+    from airflow_hive_opt.spark.session import operation_protocol as protocol
+    from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+    try:
+        with left_operation(url, own.id, seconds) as left:
+            left.interrupt()
+            ending = counted(left.ending(), own)
+            if ending == "not begun":
+                left.release_session()  # or it might still reach the server, and begin
+                if protocol.condition_in(message) == protocol.ORPHANED:  # as it says once
+                    ending = protocol.Ending.UNCLEAR
+    except NotEnded as error:
+        log.warning(
+            "the statement may still run on the Spark Connect server %s (%s); the next "
+            "attempt waits for it",
+            own.server,
+            error,
+        )
+        return None
+    return ending
+
+
+def release_session(url: str, found: OperationId, seconds: float) -> None:
+    """Ends the operation's session in so many seconds at most; an error is only logged."""
+    from airflow_hive_opt.spark.session.connect_operation import left_operation
+
+    with left_operation(url, found, seconds) as left:
+        left.release_session()
+
+
+def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> None:
+    """Empties the partition that the statement has overwritten if its query has returned no row.
+
+    The statement has succeeded. ``conf`` are the settings of its session. Raises
+    ``AirflowException`` if the server fails, and ``SparkStartError``.
+    """
+    if found.before is None:
+        return
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.spark.map_join.dynamic_overwrite import empty_if_unwritten
+    from airflow_hive_opt.spark.session.connect import remote_session
+
+    with remote_session(url, conf) as session:
+        try:
+            empty_if_unwritten(session, found.before)
+        except PySparkException as error:
+            message = (
+                f"the statement of try {found.attempt} of this task has succeeded, but nothing "
+                "shows whether it has returned any row. Without one, its partition must be "
+                f"emptied: {in_words(error)}. The next try looks again"
+            )
+            raise without_stack(AirflowException(message)) from None
 
 
 def no_record(server: str) -> AirflowFailException:

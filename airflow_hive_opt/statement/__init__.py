@@ -8,6 +8,7 @@
 - ``edits`` replaces parts of the text. ``nodes`` walks the tree, within the time of ``budget``.
 - ``tables`` returns the tables that a statement names, from its text alone. ``reruns`` says which
   statements of a script must not run again, ``added_rows`` to which tables a statement adds rows.
+  ``one_partition`` has the parts of a statement that overwrites one partition.
 - ``precheck`` finds mistakes that the text shows: unknown words, tables and parameters.
 - ``template`` knows a statement again whose literals differ. ``words`` gives the words of a text,
   without parsing.

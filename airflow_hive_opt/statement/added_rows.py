@@ -24,7 +24,8 @@ _OVERWRITES_FOLDER = re.compile(
     rf"{COMMENTS}INSERT\s+OVERWRITE\s+(LOCAL\s+)?DIRECTORY\b", re.IGNORECASE
 )
 _CHANGES = re.compile(rf"{COMMENTS}(MERGE|UPDATE|DELETE|REPLACE|CREATE)\b", re.IGNORECASE)
-_NULL = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark reads as NULL
+VALUES_OF_NULL = ("", "__HIVE_DEFAULT_PARTITION__")
+"""The values of a partition that Spark reads as NULL."""
 
 
 @dataclass(frozen=True)
@@ -200,5 +201,5 @@ def _added_to(table: exp.Table) -> AddedTo:
 def _strings_of(partition: exp.Partition | None) -> Iterator[tuple[str, str]]:
     for each in partition.expressions if partition is not None else ():
         value = each.expression if isinstance(each, exp.EQ) else None
-        if isinstance(value, exp.Literal) and value.is_string and value.name not in _NULL:
+        if isinstance(value, exp.Literal) and value.is_string and value.name not in VALUES_OF_NULL:
             yield each.this.name.lower(), value.name

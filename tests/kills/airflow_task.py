@@ -228,4 +228,8 @@ class AirflowTask:
 
     def has_written(self) -> bool:
         """Whether it has written, so that its job moves the files into place now."""
-        return any(self.folder.rglob("task_*")) or bool(self._jobs() - self._before)
+        return any(self.folder.rglob("task_*")) or self.has_new_files()
+
+    def has_new_files(self) -> bool:
+        """Whether the partition has files of a job of the run."""
+        return bool(self._jobs() - self._before)

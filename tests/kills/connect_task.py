@@ -36,11 +36,6 @@ class Server:
         jobs = _json(f"{at}/{found['id']}/jobs?status=running")
         return [f"job {each['jobId']}" for each in jobs]
 
-    def end(self, how: Signals) -> None:
-        """Ends it, and starts it again as a supervisor does."""
-        self.connect.kill(how)
-        self.connect.start()
-
 
 def _json(url: str) -> list[dict[str, Any]]:
     with urllib.request.urlopen(url, timeout=10) as answer:
@@ -67,6 +62,7 @@ class ConnectTask(AirflowTask):
         slowly: bool = False,
     ) -> None:
         self.server = server
+        self._left: set[Path] = set()  # folders of jobs that have ended with their server
         super().__init__(airflow, database, folder, verb, number, slowly)
 
     def phases(self) -> dict[str, Callable[[], object]]:
@@ -76,8 +72,28 @@ class ConnectTask(AirflowTask):
             "begins": self._has_record,
             "runs": lambda: self.is_writing() and self._follows(),
             "commits": lambda: self.has_written() and self._follows(),
-            "ended": lambda: self.has_written() and not (self.folder / "_temporary").exists(),
+            "ended": lambda: self.has_new_files() and not self._folders(),
         }
+
+    def _folders(self) -> list[Path]:
+        """The folders in which Spark writes: the one for all jobs, or those for one partition."""
+        found = {*self.folder.glob("_temporary"), *self.folder.glob(".spark-staging-*")}
+        return sorted(found - self._left)
+
+    def is_writing(self) -> bool:
+        """Whether a task of Spark writes a file of the table."""
+        writes = (any(each.rglob("attempt_*")) for each in self._folders())
+        return any(writes) or self.has_written()
+
+    def has_written(self) -> bool:
+        """Whether it has written, so that its job moves the files into place now."""
+        return any(any(each.rglob("task_*")) for each in self._folders()) or self.has_new_files()
+
+    def end_server(self, how: Signals) -> None:
+        """Ends the server, and starts it again as a supervisor does."""
+        self.server.connect.kill(how)
+        self._left = set(self.folder.glob(".spark-staging-*"))
+        self.server.connect.start()
 
     def _follows(self) -> bool:
         """Whether the last try has begun the statement, or waits for the one of a try before it."""

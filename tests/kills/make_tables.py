@@ -12,8 +12,6 @@ from tests.faults.tables import JOIN, SOURCES
 
 TEMPLATE = "hive"
 VERBS = ("OVERWRITE", "INTO")
-PARTITION = "x/1"
-"""The one that the statement writes, as a state of the table names it."""
 
 
 def statement(verb: str, table: str, milliseconds: int = 0) -> str:

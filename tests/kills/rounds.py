@@ -20,7 +20,6 @@ from tests.faults.tables import State
 from tests.kills.airflow_task import ENDS
 from tests.kills.cluster_task import ClusterTask
 from tests.kills.connect_task import ConnectTask
-from tests.kills.make_tables import PARTITION
 from tests.kills.matrix import Case
 from tests.services.airflow import Airflow, wait_for
 
@@ -132,8 +131,6 @@ class Round:
         allowed: Iterable[State] = (whole,)
         if (case.victim, case.signal) == ("user", "FAILED"):
             allowed = (before, whole)
-            if case.kind != "cluster" and case.verb == "OVERWRITE":  # plain Spark's own way
-                allowed = (*allowed, _without_partition(before))
         elif case.victim == "user":  # who asks to run it again
             allowed = (whole, twice)
         result.table, result.is_wrong = found, found not in allowed
@@ -230,7 +227,7 @@ class Round:
         elif victim == "driver" and isinstance(task, ClusterTask):
             task.end_driver(signal)
         elif victim == "connect-server" and isinstance(task, ConnectTask):
-            task.server.end(signal)
+            task.end_server(signal)
         elif victim == "triggerer":
             task.end_triggerer(signal)
         elif victim == "api-server":
@@ -282,12 +279,6 @@ def _phase_of(phases: Mapping[str, Callable[[], object]]) -> str:
             if shows():
                 return name
     return "queued"
-
-
-def _without_partition(before: State) -> State:
-    """The table after Spark has deleted what the statement overwrites, as it does first."""
-    assert before is not None
-    return {name: items for name, items in before.items() if name != PARTITION}
 
 
 def _with_another(before: State, whole: State) -> State:

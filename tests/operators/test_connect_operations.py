@@ -267,14 +267,14 @@ def test_a_statement_that_the_triggerer_saw_succeed_is_not_asked_about(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         for number in (1, 2):  # also the next attempt, if this one dies
-            assert of_try(folder, server.url, number).outcome_after_wait(ID, SUCCEEDED) == DONE
+            assert of_try(folder, server.url, number).outcome_after_wait(ID, SUCCEEDED, {}) == DONE
         assert server.calls == []
 
 
 def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(folder):
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
     assert found.status is Status.FAILED
     assert "[DIVIDE_BY_ZERO] Division by zero." in found.message
     assert record_of(folder) is None
@@ -284,18 +284,18 @@ def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(fold
 def test_a_deferred_attempt_has_its_work_still_to_do(folder, number, answer):
     with answering(answer) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED) is None
+        assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED, {}) is None
     assert record_of(folder) is None
 
 
 def test_a_deferred_attempt_without_a_record_begins_nothing(folder):
     with answering(succeeds) as server:
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED, {})
         left_by_first(folder, server.url)
         other = replace(ID, operation="1")
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(other, SUCCEEDED)
+            of_try(folder, server.url, 1).outcome_after_wait(other, SUCCEEDED, {})
     assert record_of(folder) is not None
 
 
@@ -303,7 +303,7 @@ def test_the_end_of_a_deferred_statement_may_be_unknown(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
     assert record_of(folder) is not None
 
 
@@ -352,7 +352,7 @@ def test_what_the_triggerer_knows_of_a_failure_counts_if_the_server_forgets_it(
     event = {"how": "failed", "condition": condition, "is_refused": is_refused}
     with answering(GONE) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
     assert found.status is (Status.REFUSED if is_refused else Status.FAILED)
     assert (f"[{condition}]" in found.message) is bool(condition)
     assert record_of(folder) is None
@@ -363,8 +363,10 @@ def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE, {})
+        assert (
+            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
+        )
     assert recorded(folder).may_have_written
 
 
@@ -449,7 +451,9 @@ def test_a_statement_that_the_triggerer_saw_dropped_may_have_written(folder):
     event = {"how": "failed", "condition": "OPERATION_ORPHANED", "is_refused": False}
     with answering(NEVER_THERE) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+        assert (
+            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
+        )
     assert recorded(folder).may_have_written
 
 
@@ -526,7 +530,7 @@ def test_an_unclear_failure_that_the_triggerer_saw_may_come_after_the_commit(fol
     event = {"how": "failed", "condition": "UNCLEAR_ERROR", "is_refused": False}
     with answering(answer) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
     assert found.status is Status.FAILED
     assert "UNCLEAR" not in found.message
     assert recorded(folder).may_have_written
@@ -581,7 +585,7 @@ def test_the_words_of_a_failure_are_the_servers(folder):
     event = {"how": "failed", "condition": "OTHER", "is_refused": True}
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
     assert (found.status, "Division by zero" in found.message) == (Status.FAILED, True)
 
 
@@ -593,7 +597,7 @@ def test_an_attempt_waits_for_a_minute_only_for_what_it_has_interrupted(folder, 
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
             cleared.outcome_of_earlier(JOB, {})
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE, {})
         assert server.calls == ["interrupt", "reattach"] * 2
     assert record_of(folder) is not None
 
@@ -601,14 +605,14 @@ def test_an_attempt_waits_for_a_minute_only_for_what_it_has_interrupted(folder, 
 def test_a_retry_whose_time_is_over_begins_nothing(folder):
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 2).outcome_after_wait(ID, LATE)
+        found = of_try(folder, server.url, 2).outcome_after_wait(ID, LATE, {})
     assert found.status is Status.FAILED
 
 
 def test_a_worker_waits_for_what_the_triggerer_could_not_follow(folder):
     with answering(in_turn(is_cut, succeeds)) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, LOST) == DONE
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, LOST, {}) == DONE
         assert server.calls == ["reattach", "reattach"]
 
 
@@ -704,7 +708,7 @@ def test_a_deferred_statement_whose_server_was_started_again_is_left_to_the_retr
     is_started_again(monkeypatch, lambda *_: True)
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
         assert (found.status, "The next try looks" in found.message) == (Status.FAILED, True)
         assert recorded(folder).may_have_written
         assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
@@ -718,7 +722,9 @@ def test_a_failure_that_the_triggerer_knows_is_none_of_a_server_that_was_started
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         event = {"how": "failed", "condition": "DIVIDE_BY_ZERO"}
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
+        assert (
+            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
+        )
     assert record_of(folder) is None
 
 
@@ -804,7 +810,7 @@ def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
             with pytest.raises(AirflowException, match="version .* has ended, clear the task"):
                 of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
         with pytest.raises(AirflowException, match="clear the task"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED, {})
         cleared = of_try(folder, server.url, 4, max_tries=5)
         assert cleared.outcome_of_earlier(JOB, {}) is None
         assert "look for rows that are there twice" in caplog.text

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from packaging.version import Version
+from pyspark.errors import PySparkException
 
 from tests.versions.installed import SPARK
 
@@ -115,6 +116,54 @@ def test_a_retry_follows_the_statement_of_a_killed_worker(rows, folder, caplog, 
     assert rows() == ROWS
     made(folder, INSERT).execute(context(folder, 4, max_tries=4))
     assert rows() == sorted(ROWS * 2)
+
+
+def test_a_retry_empties_the_partition_of_a_killed_worker_without_rows(
+    rows, folder, caplog, server, monkeypatch
+):
+    """Spark's dynamic overwrite leaves the old rows there if the query returns none."""
+    server.sql("DROP TABLE IF EXISTS again.days")
+    server.sql("CREATE TABLE again.days (id INT, day STRING) USING parquet PARTITIONED BY (day)")
+    overwrite = (
+        "INSERT OVERWRITE again.days PARTITION (day = '1') SELECT f.id FROM again.fact f "
+        "JOIN again.keys k ON f.p = k.p AND k.id < 3 "
+        "WHERE java_method('java.lang.Thread', 'sleep', 700L) = 'none'"
+    )
+
+    def days():
+        server.sql("REFRESH TABLE again.days")
+        return sorted(map(tuple, server.table("again.days").collect()))
+
+    server.sql("INSERT INTO again.days VALUES (1, '1'), (2, '2')")
+    with first_attempt(folder, overwrite) as task:
+        found = begun(task, folder)
+        kill(task)
+    assert found.before is not None
+    caplog.set_level(logging.INFO)
+    summary = made(folder, overwrite).execute(context(folder, 2))
+    assert summary["uri"].endswith("/1.json")
+    assert "the query has returned no row, so the partition is emptied" in caplog.text
+    assert days() == [(2, "2")]
+
+    def fails(*_):
+        raise PySparkException("the server is gone")
+
+    server.sql("INSERT INTO again.days VALUES (3, '1')")
+    name = "airflow_hive_opt.spark.map_join.{}.empty_if_unwritten"
+    with monkeypatch.context() as patch:
+        patch.setattr(name.format("execution"), fails)
+        made(folder, overwrite).execute(context(folder, 3, max_tries=3))
+    assert days() == [(2, "2")]
+    server.sql("INSERT INTO again.days VALUES (4, '1')")
+    with monkeypatch.context() as patch:
+        patch.setattr(name.format("execution"), fails)
+        patch.setattr(name.format("dynamic_overwrite"), fails)
+        with pytest.raises(AirflowException, match="its partition must be emptied"):
+            made(folder, overwrite).execute(context(folder, 4, max_tries=4))
+    assert days() == [(2, "2"), (4, "1")]
+    summary = made(folder, overwrite).execute(context(folder, 5, max_tries=4))
+    assert summary["uri"].endswith("/4.json")
+    assert days() == [(2, "2")]
 
 
 def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Optional
 
 from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents.job import Job, Outcome, Status
-from airflow_hive_opt.documents.remote_operation import OperationId
+from airflow_hive_opt.documents.remote_operation import OperationId, OverwrittenPartition
 from airflow_hive_opt.documents.report import Report, headline, keep_report
 from airflow_hive_opt.spark.application.driver_id import id_on_cluster
 from airflow_hive_opt.spark.application.written_since import (
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.spark.map_join.execution import Beginning
 
-Begins = Optional[Callable[[OperationId, Outcome], Optional[float]]]
+Begins = Optional[Callable[[OperationId, Outcome, Optional[OverwrittenPartition]], Optional[float]]]
 """Gets an operation before it begins, and the outcome of the run if it succeeds.
+
+The third argument is the partition that the operation replaces if its query returns rows.
 
 Returns after how many seconds the run leaves the operation to the server and raises
 ``LeftRunning``; ``None``: it waits for its end. If it raises an error, the operation does not
@@ -57,9 +60,14 @@ def begin_claimed(
 
 
 def kept_for_retry(
-    session: SparkSession, begins: Begins, report: Report, text: str, job: Job, path: StoragePath
+    session: SparkSession,
+    begins: Begins,
+    report: Report,
+    beginning: Beginning,
+    job: Job,
+    path: StoragePath,
 ) -> AbstractContextManager[None]:
-    """The block in which ``text`` runs; ``report`` is that of the run.
+    """The block in which a text runs; ``report`` is that of the run.
 
     A later attempt can find the statement on the server. The report is stored before it begins.
     """
@@ -69,12 +77,12 @@ def kept_for_retry(
 
     done = Outcome(
         *(Status.DONE, headline(report.descriptor), report.summary()),
-        statement=text,
+        statement=beginning.text,
         token=job.token,
     )
 
     def told(found: OperationId) -> float | None:
-        seconds = begins(found, done)
+        seconds = begins(found, done, beginning.before)
         keep_report(report, path)
         return seconds
 

@@ -64,6 +64,7 @@ from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
+from airflow_hive_opt.spark.map_join.execution import Beginning
 from airflow_hive_opt.spark.map_join.restricted_run import run_restricted
 from airflow_hive_opt.spark.map_join.texts import Restricted
 from airflow_hive_opt.spark.session.connect import raise_if_lost
@@ -263,11 +264,9 @@ class Run:
                 eliminated=fewer_joins.scans if fewer_joins and text == fewer_joins.text else (),
             )
 
-        def begins(
-            text: str, objection: str | None, used: Descriptor | None
-        ) -> AbstractContextManager[None]:
-            report = report_of(text, objection, used)
-            return kept_for_retry(self._session, self._begins, report, text, job, self._path)
+        def begins(found: Beginning, used: Descriptor | None) -> AbstractContextManager[None]:
+            report = report_of(found.text, found.objection, used)
+            return kept_for_retry(self._session, self._begins, report, found, job, self._path)
 
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),

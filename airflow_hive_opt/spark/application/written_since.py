@@ -7,7 +7,6 @@ rows then, or some of them. Files may be in place before the metastore knows the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.metastores.partition_names import BARE
+from airflow_hive_opt.spark.catalog.files_below import PATH_NOT_FOUND, files_below
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.spark.session.statement_errors import is_refusal
 from airflow_hive_opt.statement.added_rows import (
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LAKES = (ICEBERG, DELTA)  # they commit without moving files
-_PATTERN = re.compile(r"[][{}*?\\]")  # what Spark reads in a path as a pattern
 _CLOCKS = 2.0  # seconds; the storage's clock may be behind, and S3's times are whole seconds
 
 
@@ -103,16 +102,14 @@ def _has_newer_files(
     session: SparkSession, folder: str, partition: Mapping[str, str], since: str
 ) -> bool:
     """Whether there are newer files below a folder, in the folders of the partition."""
-    path = _PATTERN.sub(r"\\\g<0>", folder)
-    read = session.read.format("binaryFile").option("recursiveFileLookup", "true")
     try:
-        newer = read.load(path).where(f"modificationTime >= {since}")
+        newer = files_below(session, folder).where(f"modificationTime >= {since}")
         files: DataFrame = newer.selectExpr("lower(path) AS path")
         for name, value in partition.items():  # Hive writes the names of columns in lower case
             files = files.where(files.path.contains(f"/{name}={value}/".lower()))
         return _has_rows(files)
     except AnalysisException as error:
-        if condition_of(error) != "PATH_NOT_FOUND":
+        if condition_of(error) != PATH_NOT_FOUND:
             raise
         return False
 

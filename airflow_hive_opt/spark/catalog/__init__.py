@@ -8,6 +8,6 @@ all names of a statement stand for (``definitions``), with ``session_definitions
 ``connect_definitions``. ``listed_functions`` has the functions that a statement may name.
 ``table_facts`` and ``statistics`` read descriptions of tables, ``fetched_together`` fetches several
 tables at once, ``work`` counts calls. ``table_state`` says whether a table has changed, by its
-files (``folder_files``) or its snapshot. ``session_binding`` records how a session reads a
-statement, and compares.
+files (``folder_files``) or its snapshot. ``files_below`` lists a folder without the JVM.
+``session_binding`` records how a session reads a statement, and compares.
 """

@@ -48,12 +48,13 @@ _COMMITTED_ONCE = (
     "DeleteFromTable",
 )
 _STATIC = "staticPartitions"
-# With one of these settings, Spark commits in another way than by default.
-_COMMITTERS = (
+COMMITTERS = (
     "spark.sql.sources.commitProtocolClass",
     "spark.sql.sources.outputCommitterClass",
     "spark.sql.parquet.output.committer.class",
 )
+"""With one of these settings, Spark commits in another way than by default."""
+
 # Hadoop's own setting for S3A. Its other committers upload the files to where they belong at once.
 _S3A, _S3A_COMMITTER, _RENAMING = "s3a", "fs.s3a.committer.name", "file"
 _FACTORY = "mapreduce.outputcommitter.factory.class"
@@ -101,7 +102,7 @@ class Command:
         of Spark's own for dynamic overwrites. Raises the errors of Spark's analysis.
         """
         conf = self._java.sessionState().conf()
-        if any(conf.contains(name) for name in _COMMITTERS):
+        if any(conf.contains(name) for name in COMMITTERS):
             return []
         is_one = _is_insert(self._analyzed)
         plans = [self._analyzed] if is_one else list(items(self._analyzed.children()))
@@ -138,7 +139,7 @@ class Command:
             and self._field("catalogTable").isDefined()
             and not is_transactional(self._field("catalogTable").get())
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
-            and not any(conf.contains(name) for name in _COMMITTERS)
+            and not any(conf.contains(name) for name in COMMITTERS)
             and not self._has_a_committer_of_s3a(self._field("outputPath"), self._hadoop_conf())
             and self._has_a_name()
             and self._partition_is_below_its_table()

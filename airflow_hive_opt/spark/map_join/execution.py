@@ -11,12 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.branch import NotPublished
 from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import dynamic_overwrite, empty_if_unwritten
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
@@ -37,12 +39,33 @@ Parameters = Mapping[str, object]
 _Plan = Optional[Callable[[], Any]]
 _Names = tuple[str, ...]
 _Found = tuple[_Names, _Names, tuple[tuple[object, ...], ...], _Plan]
-Begins = Callable[[str, Optional[str]], AbstractContextManager[None]]
-"""Gets a text, and Spark's objection to an earlier one."""
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 # As Spark 3.5 and Spark 4 raise it, unlike a plan that contains the text.
 _RAISED = re.compile(rf"(RuntimeException: |USER_RAISED_EXCEPTION\] ?){re.escape(SOURCE_CHANGED)}")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The ``text`` that is about to run, and Spark's ``objection`` to an earlier one.
+
+    ``before`` is the partition that it replaces, if :mod:`dynamic_overwrite` lets Spark do that.
+    """
+
+    text: str
+    objection: str | None
+    before: OverwrittenPartition | None = None
+
+
+Begins = Callable[[Beginning], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What ``run`` runs is planned; ``before`` is that of :class:`Beginning`."""
+
+    run: Callable[[], _Found]
+    before: OverwrittenPartition | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +91,7 @@ def execute(
     texts: Sequence[str],
     parameters: Parameters,
     show_rows: int,
-    begins: Begins = lambda *_: nullcontext(),
+    begins: Begins = lambda _: nullcontext(),
     by_index: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
@@ -88,7 +111,7 @@ def execute(
     for text in restricted:
         with conf_set(session, by_index.get(text, {})):
             try:
-                run = prepare(session, text, parameters, show_rows)
+                planned = prepare(session, text, parameters, show_rows)
             except (PySparkException, Py4JJavaError) as error:
                 if text not in by_index and not _refuses(error):
                     raise
@@ -99,8 +122,8 @@ def execute(
                 continue
             log.debug("running: %s", text)
             try:
-                with begins(text, objection):
-                    return Answer(text, *run(), objection)
+                with begins(Beginning(text, objection, planned.before)):
+                    return Answer(text, *planned.run(), objection)
             except NotPublished as why:
                 objection = str(why)
                 log.warning("%s, so the statement runs again without the key index", objection)
@@ -110,9 +133,9 @@ def execute(
                 objection = SOURCE_CHANGED
                 log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)
     prepare = _query if is_query(plain) else _plain
-    run = prepare(session, plain, parameters, show_rows)
-    with begins(plain, objection):
-        return Answer(plain, *run(), objection)
+    planned = prepare(session, plain, parameters, show_rows)
+    with begins(Beginning(plain, objection, planned.before)):
+        return Answer(plain, *planned.run(), objection)
 
 
 def _refuses(error: Exception) -> bool:
@@ -124,9 +147,7 @@ def _refuses(error: Exception) -> bool:
     return is_refusal(error) or is_data_exception(error) or _INVALID_PLAN in str(error)
 
 
-def _query(
-    session: SparkSession, text: str, parameters: Parameters, show_rows: int
-) -> Callable[[], _Found]:
+def _query(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Planned:
     """Plans a SELECT. Over Spark Connect it also runs the SELECT, which is the only way to plan."""
     frame = session.sql(text, args=dict(parameters))
     shown = frame.limit(show_rows) if show_rows else frame
@@ -138,32 +159,60 @@ def _query(
     if is_remote(session):
         found = rows()
         metrics = (lambda: plan_metrics(shown)) if show_rows else None
-        return lambda: (columns, types, found, metrics)
+        return _Planned(lambda: (columns, types, found, metrics))
     plan = shown._jdf.queryExecution().executedPlan()
-    return lambda: (columns, types, rows(), (lambda: plan) if show_rows else None)
+    return _Planned(lambda: (columns, types, rows(), (lambda: plan) if show_rows else None))
 
 
-def _command(
-    session: SparkSession, text: str, parameters: Parameters, show_rows: int
-) -> Callable[[], _Found]:
+def _command(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Planned:
     """Plans a statement that writes; does not begin to run it."""
     if not is_remote(session):
         command = Command(session, text, parameters)
         command.plan()
-        return lambda: _run(session, command, show_rows)
-    explained = session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()
-    if objection := objection_in(explained):
+        return _Planned(lambda: _run(session, command, show_rows))
+    if objection := _objection(session, text, parameters):
         raise objection
-    return lambda: _sql(session, text, parameters, show_rows)
+    return _over_connect(session, text, parameters, show_rows)
 
 
-def _plain(
-    session: SparkSession, text: str, parameters: Parameters, show_rows: int
-) -> Callable[[], _Found]:
-    """The user's own text; planned when it runs, since its plan may have every partition."""
-    if is_remote(session) or not may_insert(text):
-        return lambda: _sql(session, text, parameters, show_rows)
-    return lambda: _run(session, Command(session, text, parameters), show_rows)
+def _plain(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Planned:
+    """The user's own text; planned when it runs, since its plan may have every partition.
+
+    The exception is a text that overwrites one partition over Spark Connect.
+    """
+    if is_remote(session):
+        return _over_connect(session, text, parameters, show_rows, is_accepted=False)
+    if not may_insert(text):
+        return _Planned(lambda: _sql(session, text, parameters, show_rows))
+    return _Planned(lambda: _run(session, Command(session, text, parameters), show_rows))
+
+
+def _objection(
+    session: SparkSession, text: str, parameters: Parameters
+) -> AnalysisException | None:
+    """Why Spark can't plan a statement, which does not run."""
+    return objection_in(session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect())
+
+
+def _over_connect(
+    session: SparkSession,
+    text: str,
+    parameters: Parameters,
+    show_rows: int,
+    is_accepted: bool = True,
+) -> _Planned:
+    """A statement that writes over Spark Connect; ``is_accepted`` says that Spark can plan it."""
+    found = dynamic_overwrite(session, text)
+    if found is None or not (is_accepted or _objection(session, text, parameters) is None):
+        return _Planned(lambda: _sql(session, text, parameters, show_rows))
+    dynamic, before = found.text, found.before
+
+    def run() -> _Found:
+        answer = _sql(session, dynamic, parameters, show_rows)
+        empty_if_unwritten(session, before)
+        return answer
+
+    return _Planned(run, before)
 
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:

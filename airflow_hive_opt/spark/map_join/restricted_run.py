@@ -13,7 +13,7 @@ from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.restriction.indexed import with_reason
 from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.map_join.branch import Branch, branch_for, published
-from airflow_hive_opt.spark.map_join.execution import Answer, execute
+from airflow_hive_opt.spark.map_join.execution import Answer, Beginning, execute
 from airflow_hive_opt.spark.map_join.group_filter import settings_of
 from airflow_hive_opt.spark.map_join.planned_scans import with_files_of_plan
 from airflow_hive_opt.spark.map_join.texts import Restricted
@@ -21,8 +21,8 @@ from airflow_hive_opt.spark.map_join.texts import Restricted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Begins = Callable[[str, Optional[str], Optional[Descriptor]], AbstractContextManager[None]]
-"""Gets a text, Spark's objection to an earlier one, and the descriptor with its conditions."""
+Begins = Callable[[Beginning, Optional[Descriptor]], AbstractContextManager[None]]
+"""Gets a text that is about to run, and the descriptor with its conditions."""
 
 
 def run_restricted(
@@ -50,12 +50,13 @@ def run_restricted(
             code = IndexCode.NOT_PUBLISHED if ran_on_branch else IndexCode.NO_BRANCH
             return with_reason(texts[text].descriptor, code, objection or "")
 
-        def runs(text: str, objection: str | None) -> AbstractContextManager[None]:
+        def runs(beginning: Beginning) -> AbstractContextManager[None]:
             nonlocal ran_on_branch
-            descriptor = used(text, objection)
+            text = beginning.text
+            descriptor = used(text, beginning.objection)
             if descriptor is not None and descriptor.index_filters != whole.index_filters:
                 job.gates.check(_counted(session, descriptor))
-            block = begins(text, objection, descriptor)
+            block = begins(beginning, descriptor)
             if isinstance(branch, Branch) and text in texts and texts[text].on_branch:
                 ran_on_branch = True
                 return published(branch, block)

@@ -1,0 +1,145 @@
+"""Overwrites one partition over Spark Connect; old rows stay until the new ones are written.
+
+Spark overwrites a constant partition through the folder ``TABLE/_temporary/0``, which all jobs that
+write to the table share, and removes the old rows before the query runs, see ``command``. The
+protocol gives no access to the storage. But Spark's dynamic overwrite has a folder of its own for
+each job, and replaces a partition at its end, by two renames. It replaces nothing if the query
+returns no row. So this module looks whether there are other files, and else empties the partition.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
+from airflow_hive_opt.spark.catalog.files_below import PATH_NOT_FOUND, files_below
+from airflow_hive_opt.spark.map_join.command import COMMITTERS
+from airflow_hive_opt.spark.session.spark_compat import condition_of, settings_of
+from airflow_hive_opt.spark.session.statement_errors import is_data_exception, is_refusal
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.one_partition import (
+    OverwriteOfPartition,
+    is_written_so,
+    overwrite_of_partition,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+# Spark's command for files of its own, with the option; without it, it would empty the table.
+_DYNAMIC = re.compile(
+    r"Execute InsertIntoHadoopFsRelationCommand [^\n]*[\[ ]partitionOverwriteMode=dynamic[,\]]",
+    re.IGNORECASE,
+)
+_MOVES = ("file:", "hdfs:", "viewfs:")  # here a rename is one step
+
+
+@dataclass(frozen=True)
+class DynamicOverwrite:
+    """The ``text`` that runs instead of a statement's own, and what is there before it."""
+
+    text: str
+    before: OverwrittenPartition
+
+
+def dynamic_overwrite(session: SparkSession, sql: str) -> DynamicOverwrite | None:
+    """How to overwrite the statement's partition; ``None`` if only the statement itself can run.
+
+    This is so unless the statement overwrites one partition, see ``overwrite_of_partition``, of a
+    table that Spark itself writes. The partition's folder must be the usual one, on a local disk or
+    in HDFS, and no setting may name a committer. Before it runs, Spark must accept the statement
+    itself: a dynamic overwrite may also read the table that it writes. Raises Spark's errors that
+    do not come from the statement.
+    """
+    found = overwrite_of_partition(sql)
+    if found is None or not settings_of(session).keys().isdisjoint(COMMITTERS):
+        return None
+    try:
+        return _planned(session, found)
+    except PySparkException as error:
+        if not (is_refusal(error) or is_data_exception(error)):  # such as of a date that is none
+            raise
+        log.debug("Spark overwrites the partition by itself: %s", in_words(error))
+        return None
+
+
+def _planned(session: SparkSession, found: OverwriteOfPartition) -> DynamicOverwrite | None:
+    table = _described(session, found.table)
+    types = {each["name"]: str(each["type"]["name"]) for each in table["columns"]}
+    names: list[str] = table.get("partition_columns", [])
+    given = {name.lower(): value for name, value in found.partition}
+    columns = [name for name in types if name not in names]
+    if given.keys() != {name.lower() for name in names} or not columns:
+        return None
+    values = {name: given[name.lower()] for name in names}
+    if not all(is_written_so(value, types[name]) for name, value in values.items()):
+        return None
+    whole = found.named(values)
+    if (folder := _folder(session, table, whole)) is None:
+        return None
+    full_name = [table["catalog_name"], *table["namespace"], table["table_name"]]
+    nothing = whole.without_rows(".".join(map(quote, full_name)), columns)
+    explained = session.sql(f"EXPLAIN {nothing.with_dynamic_partition(columns, types)}").collect()
+    if not _DYNAMIC.search(str(explained[0][0])):
+        return None
+    files = _files(session, folder)
+    adds = f"ALTER TABLE {nothing.table} ADD IF NOT EXISTS {nothing.spec}"  # deletes nothing
+    before = OverwrittenPartition(folder, files, nothing.text if files else adds)
+    return DynamicOverwrite(whole.with_dynamic_partition(columns, types), before)
+
+
+def _folder(
+    session: SparkSession, table: Mapping[str, Any], found: OverwriteOfPartition
+) -> str | None:
+    """The partition's folder; ``None`` if it has another place, or the table is none of Spark's."""
+    location = str(table.get("location", ""))
+    properties = {name.lower(): str(of) for name, of in table.get("table_properties", {}).items()}
+    if not location.startswith(_MOVES) or properties.get("transactional", "").lower() == "true":
+        return None
+    usual = "/".join([location, *(f"{name}={value}" for name, value in found.partition)])
+    try:
+        place = _described(session, f"{found.table} {found.spec}")["location"]
+    except AnalysisException as error:
+        if condition_of(error) != "PARTITIONS_NOT_FOUND":
+            raise
+        return usual
+    return usual if place == usual else None
+
+
+def _described(session: SparkSession, what: str) -> dict[str, Any]:
+    ((text,),) = session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:
+    """Empties the partition if the statement that has overwritten it has returned no row.
+
+    ``before`` is the partition as it was before the statement. Raises Spark's errors.
+    """
+    if _files(session, before.folder) == before.files:
+        log.info("the query has returned no row, so the partition is emptied")
+        session.sql(before.emptied_by)
+
+
+def _files(session: SparkSession, folder: str) -> str:
+    """A digest of what is in the folder; empty without files."""
+    try:
+        found = files_below(session, folder)
+        digest = "count(*)", "bit_xor(xxhash64(path, length, modificationTime))"
+        ((count, of_all),) = found.selectExpr(*digest).collect()
+    except AnalysisException as error:
+        if condition_of(error) != PATH_NOT_FOUND:
+            raise
+        return ""
+    return f"{count} {of_all}" if count else ""

@@ -1,0 +1,156 @@
+"""An INSERT OVERWRITE that names one partition, and the same with dynamic partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from sqlglot import exp
+
+from airflow_hive_opt.statement.added_rows import VALUES_OF_NULL
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span, tree_of, why_unsupported
+from airflow_hive_opt.statement.tables import is_name
+
+# The characters that are the same in a literal and in the name of a partition's folder.
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_NUMBER = re.compile(r"0|-?[1-9]\d*")
+_PARTS = ("this", "expression", "overwrite")  # of the syntax tree
+_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True)
+class OverwriteOfPartition:
+    """The parts of the statement.
+
+    ``head`` is its text up to the ``table``, which is quoted, and ``query`` its text after the
+    partition. ``partition`` has the partition's columns as they are written, with their values.
+    """
+
+    head: str
+    table: str
+    partition: tuple[tuple[str, str], ...]
+    query: str
+
+    def named(self, partition: Mapping[str, str]) -> OverwriteOfPartition:
+        """The statement with the partition's columns and values in this order."""
+        return replace(self, partition=tuple(partition.items()))
+
+    def with_dynamic_partition(self, columns: Sequence[str], types: Mapping[str, str]) -> str:
+        """The statement with dynamic partitions and Spark's dynamic overwrite.
+
+        ``columns`` are the table's other columns. ``types`` are those of the partition's columns.
+        Spark 4 knows the option; it holds for this statement alone. Without it, Spark would empty
+        the table, so its plan must show the option. If the query returns no row, nothing changes.
+
+        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d = '1') SELECT a FROM s")
+        >>> print(found.with_dynamic_partition(["a"], {"d": "string"}))
+        INSERT OVERWRITE `t` WITH ('partitionOverwriteMode' = 'dynamic') PARTITION (`d`) (`a`, `d`)
+        SELECT *, CAST('1' AS STRING) FROM (
+        SELECT a FROM s
+        )
+        """
+        names = [name for name, _ in self.partition]
+        values = [f"CAST('{value}' AS {types[name].upper()})" for name, value in self.partition]
+        return (
+            f"{self.head}{self.table} WITH ('partitionOverwriteMode' = 'dynamic') "
+            f"PARTITION ({_listed(names)}) ({_listed([*columns, *names])})\n"
+            f"SELECT *, {', '.join(values)} FROM (\n{self.query}\n)"
+        )
+
+    def without_rows(self, table: str, columns: Sequence[str]) -> OverwriteOfPartition:
+        """The statement for the same ``table``, with a query that returns no row.
+
+        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d = '1') SELECT a FROM s")
+        >>> found.without_rows("d.t", ["a"]).text
+        "INSERT OVERWRITE d.t PARTITION (`d` = '1') SELECT NULL WHERE false"
+        """
+        nothing = f"SELECT {', '.join('NULL' for _ in columns)} WHERE false"
+        return replace(self, head="INSERT OVERWRITE ", table=table, query=nothing)
+
+    @property
+    def spec(self) -> str:
+        """The partition in SQL, with its values as strings.
+
+        >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (n = 1) SELECT a FROM s").spec
+        "PARTITION (`n` = '1')"
+        """
+        values = (f"{quote(name)} = '{value}'" for name, value in self.partition)
+        return f"PARTITION ({', '.join(values)})"
+
+    @property
+    def text(self) -> str:
+        """The statement itself."""
+        return f"{self.head}{self.table} {self.spec} {self.query}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(quote, names))
+
+
+def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
+    r"""The parts of an INSERT OVERWRITE that gives its partition's values as plain constants.
+
+    ``None`` for another statement, and for one with a list of columns, with ``BY NAME`` or ``IF NOT
+    EXISTS``, or with a value that may have another name in the partition's folder.
+
+    >>> overwrite_of_partition("INSERT OVERWRITE TABLE d.t PARTITION (day='1') TABLE s")
+    >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1', hour) SELECT 1, 2")
+    >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1') (a) SELECT 1")
+    >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1') BY NAME SELECT 1 AS a")
+    >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = 'a b') SELECT 1")
+    >>> overwrite_of_partition("INSERT INTO t PARTITION (day = '1') SELECT 1")
+    >>> found = overwrite_of_partition("WITH c AS (SELECT 1) INSERT OVERWRITE TABLE d.t "
+    ...                                "PARTITION (day = '1', hour = 2) SELECT * FROM c -- all\n;")
+    >>> found.head, found.table, found.partition
+    ('WITH c AS (SELECT 1) INSERT OVERWRITE TABLE ', '`d`.`t`', (('day', '1'), ('hour', '2')))
+    >>> found.query
+    'SELECT * FROM c -- all'
+    """
+    tree = tree_of(sql)
+    if not isinstance(tree, exp.Insert) or why_unsupported(sql) is not None:
+        return None
+    target, span = tree.this, tree.this.meta.get("span")
+    if not isinstance(target, exp.Table) or not is_name(target) or not isinstance(span, Span):
+        return None
+    parts = {name for name, value in tree.args.items() if value}
+    if not set(_PARTS) <= parts <= {*_PARTS, "with_"}:
+        return None
+    partition = target.args.get("partition")
+    values = tuple(map(_constant, partition.expressions)) if partition is not None else ()
+    found = tuple(value for value in values if value is not None)
+    if not found or len(found) < len(values):
+        return None
+    name = ".".join(quote(part.name) for part in target.parts)
+    query = sql[span.stop :].strip().rstrip("; \t\r\n")
+    return OverwriteOfPartition(sql[: span.start], name, found, query)
+
+
+def _constant(each: exp.Expression) -> tuple[str, str] | None:
+    """The column and the value, if that is the same text in any type."""
+    if not isinstance(each, exp.EQ) or not isinstance(each.expression, exp.Literal):
+        return None
+    value = each.expression.name
+    if not _PLAIN.fullmatch(value) or value in VALUES_OF_NULL:
+        return None
+    if not each.expression.is_string and not _NUMBER.fullmatch(value):
+        return None
+    return each.this.name, value
+
+
+def is_written_so(value: str, type_: str) -> bool:
+    """Whether a partition with this value in a column of this type has it in its folder's name.
+
+    >>> is_written_so("01", "string"), is_written_so("01", "int"), is_written_so("1", "int")
+    (True, False, True)
+    >>> is_written_so("2026-01-31", "date"), is_written_so("2026-1-31", "date")
+    (True, False)
+    """
+    if type_ == "string":
+        return True
+    if type_ == "date":
+        return _DAY.fullmatch(value) is not None
+    return type_ in _NUMBERS and _NUMBER.fullmatch(value) is not None

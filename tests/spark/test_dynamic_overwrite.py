@@ -1,0 +1,300 @@
+"""Over Spark Connect, one overwritten partition keeps its old rows until the new ones are there."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+from pyspark.errors import PySparkException
+from upath import UPath
+
+from tests.versions.installed import SPARK
+
+if Version("4.0") > SPARK:
+    pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
+
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
+    dynamic_overwrite,
+    empty_if_unwritten,
+)
+from airflow_hive_opt.spark.map_join.execution import execute
+from airflow_hive_opt.spark.session.connect import remote_session
+from tests.spark.stages import job_of, join, prune
+
+FORMATS = ("USING parquet", "USING csv", "STORED AS PARQUET", "STORED AS ORC")
+HEAD = "INSERT OVERWRITE TABLE {} PARTITION (ds = '2026-01-31', n = 3) "
+QUERY = "SELECT s.amount, s.note FROM over.sales s JOIN over.days d ON s.d = d.d WHERE d.d > {}"
+ROWS = [(1, "old"), (2, "old")]
+NEW = [(5, "a"), (6, "b")]
+
+
+@pytest.fixture(scope="module")
+def remote(connect_server):
+    with remote_session(connect_server.url, {}) as session:
+        session.sql("CREATE DATABASE over")
+        session.sql("CREATE TABLE over.days USING parquet AS SELECT 1 AS d")
+        session.sql(
+            "CREATE TABLE over.sales (amount INT, note STRING, d INT) USING parquet "
+            "PARTITIONED BY (d)"
+        )
+        session.sql("INSERT INTO over.sales VALUES (5, 'a', 1), (6, 'b', 1), (7, 'c', 2)")
+        yield session
+        session.sql("DROP DATABASE over CASCADE")
+
+
+@pytest.fixture
+def make(remote):
+    """A table with rows in two partitions, and a plain twin of it."""
+
+    def made(how: str = FORMATS[0], columns: str = "amount INT, note STRING") -> Path:
+        for name in ("result", "plain"):
+            remote.sql(f"DROP TABLE IF EXISTS over.{name}")
+            if how.startswith("USING"):
+                columns_of = f"({columns}, ds STRING, n INT) {how} PARTITIONED BY (ds, n)"
+            else:
+                columns_of = f"({columns}) PARTITIONED BY (ds STRING, n INT) {how}"
+            remote.sql(f"CREATE TABLE over.{name} {columns_of}")
+            for ds in ("2026-01-30", "2026-01-31"):
+                spec = f"PARTITION (ds = '{ds}', n = 3)"
+                remote.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
+        found = remote.sql("DESCRIBE TABLE EXTENDED over.result").where("col_name = 'Location'")
+        return Path(found.collect()[0]["data_type"].removeprefix("file:"))
+
+    return made
+
+
+def state(session, table):
+    """The table's rows and its partitions."""
+    session.sql(f"REFRESH TABLE over.{table}")
+    rows = Counter(map(tuple, session.table(f"over.{table}").collect()))
+    partitions = sorted(row[0] for row in session.sql(f"SHOW PARTITIONS over.{table}").collect())
+    return rows, partitions
+
+
+def run(session, tmp_path, sql):
+    """Runs the statement with what it prunes, as a task does."""
+    job, path = job_of(sql), UPath(tmp_path) / "1.json"
+    return join(session, job, prune(session, job, path), path)
+
+
+def runs_dynamically(session, sql):
+    """Executes the statement; returns whether it ran as a dynamic overwrite."""
+    found = []
+
+    @contextmanager
+    def begins(beginning):
+        found.append(beginning.before)
+        yield
+
+    execute(session, (sql,), {}, 0, begins)
+    return found != [None]
+
+
+@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
+def test_a_partition_gets_what_plain_spark_writes(remote, make, tmp_path, how, least):
+    make(how)
+    for ds in ("2026-01-31", "2026-02-01"):
+        sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
+        assert dynamic_overwrite(remote, sql.format("over.result")) is not None
+        remote.sql(sql.format("over.plain"))
+        report = run(remote, tmp_path, sql.format("over.result")).report
+        assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
+        assert state(remote, "result") == state(remote, "plain")
+    assert sum(state(remote, "result")[0].values()) == (2 if least else 6)
+
+
+def test_the_old_rows_stay_if_the_query_fails(remote, make):
+    folder = make()
+    before = state(remote, "result")
+    failing = HEAD + "SELECT amount, raise_error('no') FROM over.sales"
+    with pytest.raises(PySparkException, match="no"):
+        execute(remote, (failing.format("over.result"),), {}, 0)
+    assert state(remote, "result") == before
+    with pytest.raises(PySparkException, match="no"):
+        remote.sql(failing.format("over.plain"))
+    assert state(remote, "plain") != before  # plain Spark has deleted them
+    assert not list(folder.glob(".spark-staging*"))
+
+
+def test_parallel_statements_overwrite_their_own_partitions(remote, make, connect_server):
+    make()
+    slow = "SELECT amount, java_method('java.lang.Thread', 'sleep', 300L) FROM over.sales"
+    failed = []
+
+    def day(number):
+        try:
+            with remote_session(connect_server.url, {}) as session:
+                execute(
+                    session,
+                    (HEAD.format("over.result").replace("n = 3", f"n = {number}") + slow,),
+                    {},
+                    0,
+                )
+        except Exception as error:  # noqa: BLE001 - of another thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=day, args=(number,)) for number in range(4, 8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    rows, _ = state(remote, "result")
+    assert Counter(row[3] for row in rows.elements()) == {3: 4, 4: 3, 5: 3, 6: 3, 7: 3}
+
+
+def test_files_of_a_killed_job_stay_out_of_the_table(remote, make):
+    folder = make()
+    remote.sql("CREATE OR REPLACE TEMPORARY VIEW other AS SELECT 99, 'killed'")
+    remote.sql((HEAD + "SELECT * FROM other").format("over.plain"))
+    place = "ds=2026-01-31/n=3"
+    for table in (folder, folder.with_name("plain")):
+        left = table / "_temporary" / "0" / "task_1" / place
+        left.mkdir(parents=True)
+        for file in (folder.with_name("plain") / place).glob("part-*"):
+            (left / file.name.replace("part-", "part-9")).write_bytes(file.read_bytes())
+    sql = HEAD + QUERY.format(0)
+    remote.sql(sql.format("over.plain"))
+    assert runs_dynamically(remote, sql.format("over.result"))
+    of_day = [(row[0], row[1]) for row in state(remote, "result")[0] if row[2] == "2026-01-31"]
+    assert sorted(of_day) == NEW
+    assert any(row[0] == 99 for row in state(remote, "plain")[0])  # plain Spark adds them
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(HEAD.replace("3", "03") + QUERY.format(0), id="another name of its folder"),
+        pytest.param(HEAD + "(note, amount) SELECT note, amount FROM over.sales", id="columns"),
+        pytest.param(HEAD + "BY NAME SELECT note, amount FROM over.sales", id="by name"),
+        pytest.param(HEAD.replace("-31", "-29") + "TABLE over.few", id="a table"),
+    ],
+)
+def test_other_statements_run_as_they_are(remote, make, statement):
+    make()
+    remote.sql("CREATE OR REPLACE TEMPORARY VIEW few AS SELECT amount, note FROM over.sales")
+    statement = statement.replace("over.few", "few")
+    remote.sql(statement.format("over.plain"))
+    assert not runs_dynamically(remote, statement.format("over.result"))
+    assert state(remote, "result") == state(remote, "plain")
+
+
+def test_tables_that_spark_does_not_write_itself_are_left_to_it(remote, make, tmp_path):
+    sql = HEAD + QUERY.format(0)
+    make("STORED AS TEXTFILE")
+    assert not runs_dynamically(remote, sql.format("over.result"))
+    make()
+    spec = "PARTITION (ds = '2026-01-31', n = 3)"
+    for name in ("result", "plain"):
+        place = tmp_path / "elsewhere" / name
+        remote.sql(f"ALTER TABLE over.{name} {spec} SET LOCATION '{place}'")
+    remote.sql(sql.format("over.plain"))
+    assert not runs_dynamically(remote, sql.format("over.result"))
+    assert state(remote, "result") == state(remote, "plain")
+
+
+def test_a_setting_that_names_a_committer_counts(remote, make):
+    make()
+    sql = (HEAD + QUERY.format(0)).format("over.result")
+    protocol = "spark.sql.sources.commitProtocolClass"
+    of_spark = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    remote.conf.set(protocol, of_spark)
+    try:
+        assert not runs_dynamically(remote, sql)
+    finally:
+        remote.conf.unset(protocol)
+    assert runs_dynamically(remote, sql)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT amount FROM over.sales",
+        "SELECT amount, note, 1 FROM over.sales",
+        "SELECT amount, nothing FROM over.sales",
+        "SELECT amount, note FROM over.result",
+        "SELECT amount, note FROM over.of_result",
+    ],
+)
+def test_what_spark_refuses_it_still_refuses(remote, make, query):
+    """A dynamic overwrite may read its own table; a retry would read what it has written."""
+    make()
+    remote.sql("CREATE OR REPLACE VIEW over.of_result AS SELECT * FROM over.result")
+    before = state(remote, "result")
+    sql = HEAD.format("over.result") + query
+    with pytest.raises(PySparkException) as plain:
+        remote.sql(sql)
+    with pytest.raises(PySparkException) as found:
+        execute(remote, (sql,), {}, 0)
+    assert str(found.value) == str(plain.value)
+    assert state(remote, "result") == before
+
+
+def test_the_text_may_be_of_any_form(remote, make):
+    make()
+    for query in (
+        "SELECT amount, note FROM over.sales WHERE d = 1 -- the end",
+        "WITH c AS (SELECT * FROM over.sales) SELECT amount, note FROM c WHERE d = 1",
+        "(SELECT amount, note FROM over.sales WHERE d = 1)",
+        "VALUES (5, 'a'), (6, 'b')",
+        "SELECT amount, note FROM over.sales WHERE d = 1 ORDER BY amount DESC LIMIT 5",
+        "SELECT /*+ REPARTITION(2) */ amount, note FROM over.sales WHERE d = 1 UNION SELECT 5, 'a'",
+        "FROM over.sales SELECT amount, note WHERE d = 1",
+        "SELECT a AS same, note AS same FROM (SELECT amount a, note FROM over.sales WHERE d = 1)",
+    ):
+        remote.sql("TRUNCATE TABLE over.result")
+        assert runs_dynamically(remote, HEAD.format("over.result") + query), query
+        rows = [row[:2] for row in state(remote, "result")[0].elements()]
+        assert sorted(rows) == NEW, query
+
+
+def test_names_and_types_of_any_kind(remote):
+    for name in ("result", "plain"):
+        remote.sql(f"DROP TABLE IF EXISTS over.{name}")
+        remote.sql(
+            f"CREATE TABLE over.{name} (`a b` STRUCT<x: INT> NOT NULL, `select` CHAR(3), `n``s` "
+            "DECIMAL(5,2), Day DATE) USING parquet PARTITIONED BY (Day)"
+        )
+    rows = "named_struct('x', 1), 'y', 2.5"
+    for query in (f"SELECT {rows}", f"SELECT {rows} WHERE 1 = 2"):
+        sql = f"INSERT OVERWRITE over.{{}} PARTITION (DAY = '2026-01-31') {query}"
+        remote.sql(sql.format("plain"))
+        assert runs_dynamically(remote, sql.format("result"))
+        assert state(remote, "result") == state(remote, "plain")
+    wrong = "INSERT OVERWRITE over.result PARTITION (day = '2026-13-31') SELECT " + rows
+    assert dynamic_overwrite(remote, wrong) is None
+    assert dynamic_overwrite(remote, wrong.replace("2026-13-31", "2026-1-1")) is None
+
+
+def test_only_a_partition_with_the_same_files_is_emptied(remote, make):
+    make()
+    sql = (HEAD + QUERY.format(0)).format("over.result")
+    before = dynamic_overwrite(remote, sql).before
+    remote.sql(HEAD.format("over.result") + "VALUES (1, 'new')")
+    found = state(remote, "result")
+    empty_if_unwritten(remote, before)
+    assert state(remote, "result") == found
+    empty_if_unwritten(remote, dynamic_overwrite(remote, sql).before)
+    rows, partitions = state(remote, "result")
+    assert partitions == found[1]
+    assert {row[2] for row in rows} == {"2026-01-30"}
+    empty_if_unwritten(remote, dynamic_overwrite(remote, sql).before)  # nothing is left to delete
+    assert state(remote, "result") == (rows, partitions)
+
+
+def test_folders_with_special_names(remote, make, tmp_path):
+    place = tmp_path / "a [b] %20 c{d}"
+    remote.sql("DROP TABLE IF EXISTS over.result")
+    remote.sql(
+        f"CREATE TABLE over.result (amount INT, note STRING, ds STRING, n INT) USING parquet "
+        f"PARTITIONED BY (ds, n) LOCATION '{place}'"
+    )
+    for rows in ("VALUES (1, 'a')", "VALUES (1, 'b'), (2, 'b')", "SELECT 1, 'b' WHERE 1 = 2"):
+        execute(remote, (HEAD.format("over.result") + rows,), {}, 0)
+        expected = rows.count("(")
+        assert sum(state(remote, "result")[0].values()) == expected
