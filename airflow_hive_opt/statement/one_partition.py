@@ -40,25 +40,27 @@ class OverwriteOfPartition:
         return replace(self, partition=tuple(partition.items()))
 
     def with_dynamic_partition(self, columns: Sequence[str], types: Mapping[str, str]) -> str:
-        """The statement with dynamic partitions and Spark's dynamic overwrite.
+        """The statement with a dynamic partition and Spark's dynamic overwrite.
 
         ``columns`` are the table's other columns. ``types`` are those of the partition's columns.
-        Spark 4 knows the option; it holds for this statement alone. Without it, Spark would empty
-        the table, so its plan must show the option. If the query returns no row, nothing changes.
+        Only the last one is dynamic: Spark fetches all partitions that have the other values. Spark
+        4 knows the option; it holds for this statement alone. Without it, Spark would empty all of
+        these partitions, so its plan must show it. If the query returns no row, nothing changes.
 
-        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d = '1') SELECT a FROM s")
+        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d='1') SELECT a FROM s")
         >>> print(found.with_dynamic_partition(["a"], {"d": "string"}))
         INSERT OVERWRITE `t` WITH ('partitionOverwriteMode' = 'dynamic') PARTITION (`d`) (`a`, `d`)
         SELECT *, CAST('1' AS STRING) FROM (
         SELECT a FROM s
         )
         """
-        names = [name for name, _ in self.partition]
-        values = [f"CAST('{value}' AS {types[name].upper()})" for name, value in self.partition]
+        last, value = self.partition[-1]
+        spec = ", ".join([*self._equal(self.partition[:-1]), quote(last)])
+        listed = ", ".join(map(quote, [*columns, last]))
         return (
             f"{self.head}{self.table} WITH ('partitionOverwriteMode' = 'dynamic') "
-            f"PARTITION ({_listed(names)}) ({_listed([*columns, *names])})\n"
-            f"SELECT *, {', '.join(values)} FROM (\n{self.query}\n)"
+            f"PARTITION ({spec}) ({listed})\n"
+            f"SELECT *, CAST('{value}' AS {types[last].upper()}) FROM (\n{self.query}\n)"
         )
 
     def without_rows(self, table: str, columns: Sequence[str]) -> OverwriteOfPartition:
@@ -78,17 +80,22 @@ class OverwriteOfPartition:
         >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (n = 1) SELECT a FROM s").spec
         "PARTITION (`n` = '1')"
         """
-        values = (f"{quote(name)} = '{value}'" for name, value in self.partition)
-        return f"PARTITION ({', '.join(values)})"
+        return f"PARTITION ({', '.join(self._equal(self.partition))})"
+
+    @property
+    def fetched_spec(self) -> str:
+        """The partitions that Spark fetches for a dynamic overwrite; empty for all of the table."""
+        values = self._equal(self.partition[:-1])
+        return f"PARTITION ({', '.join(values)})" if values else ""
+
+    @staticmethod
+    def _equal(values: Sequence[tuple[str, str]]) -> list[str]:
+        return [f"{quote(name)} = '{value}'" for name, value in values]
 
     @property
     def text(self) -> str:
         """The statement itself."""
         return f"{self.head}{self.table} {self.spec} {self.query}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(quote, names))
 
 
 def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:

@@ -211,6 +211,18 @@ def test_a_setting_that_names_a_committer_counts(remote, make):
     assert runs_dynamically(remote, sql)
 
 
+def test_spark_fetches_few_partitions_for_it(remote, make, monkeypatch):
+    """It fetches those that have all values but the last."""
+    make()
+    sql = (HEAD + QUERY.format(0)).format("over.result")
+    assert "PARTITION (`ds` = '2026-01-31', `n`) (" in dynamic_overwrite(remote, sql).text
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join.dynamic_overwrite._MOST", 1)
+    assert dynamic_overwrite(remote, sql) is not None
+    remote.sql("ALTER TABLE over.result ADD PARTITION (ds = '2026-01-31', n = 4)")
+    assert dynamic_overwrite(remote, sql) is None
+    assert dynamic_overwrite(remote, sql.replace("-31", "-30")) is not None
+
+
 @pytest.mark.parametrize(
     "query",
     [

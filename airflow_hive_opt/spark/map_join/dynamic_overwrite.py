@@ -41,6 +41,7 @@ _DYNAMIC = re.compile(
     r"Execute InsertIntoHadoopFsRelationCommand [^\n]*[\[ ]partitionOverwriteMode=dynamic[,\]]",
     re.IGNORECASE,
 )
+_MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
 _MOVES = ("file:", "hdfs:", "viewfs:")  # here a rename is one step
 
 
@@ -57,9 +58,10 @@ def dynamic_overwrite(session: SparkSession, sql: str) -> DynamicOverwrite | Non
 
     This is so unless the statement overwrites one partition, see ``overwrite_of_partition``, of a
     table that Spark itself writes. The partition's folder must be the usual one, on a local disk or
-    in HDFS, and no setting may name a committer. Before it runs, Spark must accept the statement
-    itself: a dynamic overwrite may also read the table that it writes. Raises Spark's errors that
-    do not come from the statement.
+    in HDFS, and no setting may name a committer. Spark fetches all partitions that differ in the
+    last column alone, so these must not be too many. Before it runs, Spark must accept the
+    statement itself: a dynamic overwrite may also read the table that it writes. Raises Spark's
+    errors that do not come from the statement.
     """
     found = overwrite_of_partition(sql)
     if found is None or not settings_of(session).keys().isdisjoint(COMMITTERS):
@@ -91,6 +93,9 @@ def _planned(session: SparkSession, found: OverwriteOfPartition) -> DynamicOverw
     nothing = whole.without_rows(".".join(map(quote, full_name)), columns)
     explained = session.sql(f"EXPLAIN {nothing.with_dynamic_partition(columns, types)}").collect()
     if not _DYNAMIC.search(str(explained[0][0])):
+        return None
+    fetched = session.sql(f"SHOW PARTITIONS {whole.table} {whole.fetched_spec}")
+    if fetched.limit(_MOST + 1).count() > _MOST:
         return None
     files = _files(session, folder)
     adds = f"ALTER TABLE {nothing.table} ADD IF NOT EXISTS {nothing.spec}"  # deletes nothing
