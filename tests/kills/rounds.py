@@ -25,6 +25,7 @@ from tests.services.airflow import Airflow, wait_for
 
 _SIGNALS = {"KILL": SIGKILL, "TERM": SIGTERM}
 _PHASE, _END, _ORPHAN = 600.0, 900.0, 10.0  # seconds; the first two are for a busy machine
+_WITH_A_PROCESS = ("task", "worker")
 _CLEARS = 2  # of a task that failed without a retry, and whose rows are not there
 
 
@@ -140,33 +141,55 @@ class Round:
 
     def _reach(self, result: Result, chance: Random, phase: str) -> psutil.Process | None:
         """Waits for the phase; returns the process of the task, if that is to end."""
-        task = self.task
-        phases = task.phases()
-        names = list(phases)
-        shows = phases[phase]
-        is_own, process = self.case.victim in ("task", "worker"), None
-        if is_own and phase == "ended" and task.deferred_after:
-            shows = task.resumes  # in another process
-        elif is_own:
-            process = task.find_process()
-        after = task.deferred_after
-        is_ended = self.shared.is_ended
-        is_of_triggerer = self.case.victim == "triggerer"
+        task, phases = self.task, self.task.phases()
+        names, after = list(phases), task.deferred_after
+        is_own = self.case.victim in _WITH_A_PROCESS
+        is_late = phase == "ended" and after is not None  # the task has another process by then
+        process = task.find_process() if is_own and not is_late else None
         is_after = after is not None and names.index(phase) > names.index(after)
         if is_after:
+            self._wait_until_deferred(result)
+        self._wait_until_shown(task.resumes if is_own and is_late else phases[phase], phase, chance)
+        if self.shared.is_ended.is_set():  # by another round: this one is that of its phase now
+            result.case = replace(self.case, phase=_phase_of(phases))
+            return None
+        if is_own and process is None:
+            process = task.find_process()
+        if phase == "commits" and not self._holds(phase):
+            time.sleep(chance.uniform(0, task.seconds_to_commit))  # no file shows a moment of it
+        following = next_phase(names, phase, is_own)
+        with suppress(URLError, OSError):  # another round ends a server
+            result.late = bool(following and phases[following]())
+        if is_after and self.case.victim == "triggerer" and task.state() != "deferred":
+            result.late = True
+        return process
 
-            def is_deferred() -> bool:
-                if is_ended.is_set():
-                    return True
-                state = task.state()
-                if state == "deferred":
-                    result.slots = max(result.slots, task.slots())
-                    return task.is_followed() or not is_of_triggerer
+    def _holds(self, phase: str) -> bool:
+        """Whether the server is held at this phase, because its commit is short."""
+        ends_at_it = self.case.victim in (*_WITH_A_PROCESS, "triggerer")
+        return phase == "commits" and self.case.kind != "cluster" and ends_at_it
+
+    def _wait_until_deferred(self, result: Result) -> None:
+        """Waits until the task is deferred, and counts the slots that it holds then."""
+        task = self.task
+
+        def is_deferred() -> bool:
+            if self.shared.is_ended.is_set():
+                return True
+            state = task.state()
+            if state != "deferred":
                 return state in ENDS
+            result.slots = max(result.slots, task.slots())
+            return task.is_followed() or self.case.victim != "triggerer"
 
-            assert task.until(is_deferred, _PHASE, task.pause), task.log()
-        commits = phase == "commits"
-        is_held = commits and self.case.kind != "cluster" and (is_own or is_of_triggerer)
+        assert task.until(is_deferred, _PHASE, task.pause), task.log()
+
+    def _wait_until_shown(self, shows: Callable[[], object], phase: str, chance: Random) -> None:
+        """Waits until the phase shows, or until another round has ended the API server.
+
+        At a moment of a commit that is short, the server is held.
+        """
+        task, is_ended, is_held = self.task, self.shared.is_ended, self._holds(phase)
 
         def is_reached() -> bool:
             if is_held and not is_ended.is_set():
@@ -180,19 +203,6 @@ class Round:
             return False
 
         assert task.until(is_reached, _PHASE, task.pause), task.log()
-        if is_ended.is_set():  # by another round: this one is that of the phase that it has
-            result.case = replace(self.case, phase=_phase_of(phases))
-            return None
-        if is_own and process is None:
-            process = task.find_process()
-        if commits and not is_held:
-            time.sleep(chance.uniform(0, task.seconds_to_commit))  # no file shows a moment of it
-        following = next_phase(names, phase, is_own)
-        with suppress(URLError, OSError):  # another round ends a server
-            result.late = bool(following and phases[following]())
-        if is_after and is_of_triggerer and task.state() != "deferred":
-            result.late = True
-        return process
 
     def _watch_orphans(self, result: Result, old: set[str]) -> None:
         """Looks for 10 s what still runs, or begins to; ``old`` is what ran before the kill.
