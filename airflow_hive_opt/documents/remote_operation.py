@@ -56,12 +56,14 @@ class ServerProcess:
 class OverwrittenPartition:
     """A partition before an operation that replaces it if its query returns rows.
 
-    If the query returns none, ``files`` of the partition's ``folder``, a digest, stay as they are,
-    and the statement ``emptied_by`` still has to run.
+    If the query returns none, all files of the partition's ``folder`` stay, and the statement
+    ``emptied_by`` still has to run. ``files`` is a digest of them, and ``a_file`` the path of one;
+    both are empty without files.
     """
 
     folder: str
     files: str
+    a_file: str
     emptied_by: str
 
 

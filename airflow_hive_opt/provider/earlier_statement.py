@@ -76,25 +76,32 @@ def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str])
     """Empties the partition that the statement has overwritten if its query has returned no row.
 
     The statement has succeeded. ``conf`` are the settings of its session. Raises
-    ``AirflowException`` if the server fails, and ``SparkStartError``.
+    ``AirflowException`` if the server at ``url`` fails, ``AirflowFailException`` if that is another
+    one or the partition can't be emptied, and ``SparkStartError``.
     """
     if found.before is None:
         return
+    has_succeeded = f"the statement of try {found.attempt} of this task has succeeded"
     from pyspark.errors import PySparkException
 
     from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.spark.map_join.dynamic_overwrite import empty_if_unwritten
-    from airflow_hive_opt.spark.session.connect import remote_session
+    from airflow_hive_opt.spark.map_join.dynamic_overwrite import NotEmptied, empty_if_unwritten
+    from airflow_hive_opt.spark.session.connect import remote_session, server_of
 
+    no_answer = (
+        f"{has_succeeded}, but nothing shows whether it has returned any row. Without one, "
+        f"{found.before.folder} must be emptied"
+    )
+    if server_of(url) != found.server:
+        message = f"{no_answer}, by {found.server}, but the connection names another server now"
+        raise without_stack(AirflowFailException(message))
     with remote_session(url, conf) as session:
         try:
             empty_if_unwritten(session, found.before)
+        except NotEmptied as error:
+            raise without_stack(AirflowFailException(f"{has_succeeded}: {error}")) from None
         except PySparkException as error:
-            message = (
-                f"the statement of try {found.attempt} of this task has succeeded, but nothing "
-                "shows whether it has returned any row. Without one, its partition must be "
-                f"emptied: {in_words(error)}. The next try looks again"
-            )
+            message = f"{no_answer}: {in_words(error)}. The next try looks again"
             raise without_stack(AirflowException(message)) from None
 
 

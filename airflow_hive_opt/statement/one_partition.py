@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
 
 from airflow_hive_opt.statement.added_rows import VALUES_OF_NULL
 from airflow_hive_opt.statement.identifiers import quote
@@ -63,15 +64,15 @@ class OverwriteOfPartition:
             f"SELECT *, CAST('{value}' AS {types[last].upper()}) FROM (\n{self.query}\n)"
         )
 
-    def without_rows(self, table: str, columns: Sequence[str]) -> OverwriteOfPartition:
-        """The statement for the same ``table``, with a query that returns no row.
+    def without_rows(self, verb: str, table: str, columns: Sequence[str]) -> str:
+        """An INSERT of no row into the partition of the same ``table``.
 
         >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d = '1') SELECT a FROM s")
-        >>> found.without_rows("d.t", ["a"]).text
+        >>> found.without_rows("OVERWRITE", "d.t", ["a"])
         "INSERT OVERWRITE d.t PARTITION (`d` = '1') SELECT NULL WHERE false"
         """
-        nothing = f"SELECT {', '.join('NULL' for _ in columns)} WHERE false"
-        return replace(self, head="INSERT OVERWRITE ", table=table, query=nothing)
+        nothing = ", ".join("NULL" for _ in columns)
+        return f"INSERT {verb} {table} {self.spec} SELECT {nothing} WHERE false"
 
     @property
     def spec(self) -> str:
@@ -92,11 +93,6 @@ class OverwriteOfPartition:
     def _equal(values: Sequence[tuple[str, str]]) -> list[str]:
         return [f"{quote(name)} = '{value}'" for name, value in values]
 
-    @property
-    def text(self) -> str:
-        """The statement itself."""
-        return f"{self.head}{self.table} {self.spec} {self.query}"
-
 
 def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     r"""The parts of an INSERT OVERWRITE that gives its partition's values as plain constants.
@@ -109,19 +105,22 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1') (a) SELECT 1")
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1') BY NAME SELECT 1 AS a")
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = 'a b') SELECT 1")
+    >>> overwrite_of_partition(r"INSERT OVERWRITE t PARTITION (day = '\61') SELECT 1")
     >>> overwrite_of_partition("INSERT INTO t PARTITION (day = '1') SELECT 1")
     >>> found = overwrite_of_partition("WITH c AS (SELECT 1) INSERT OVERWRITE TABLE d.t "
-    ...                                "PARTITION (day = '1', hour = 2) SELECT * FROM c -- all\n;")
+    ...                                "PARTITION (day = '1', hour = 2) SELECT ';' FROM c; -- all")
     >>> found.head, found.table, found.partition
     ('WITH c AS (SELECT 1) INSERT OVERWRITE TABLE ', '`d`.`t`', (('day', '1'), ('hour', '2')))
     >>> found.query
-    'SELECT * FROM c -- all'
+    "SELECT ';' FROM c"
     """
     tree = tree_of(sql)
     if not isinstance(tree, exp.Insert) or why_unsupported(sql) is not None:
         return None
     target, span = tree.this, tree.this.meta.get("span")
     if not isinstance(target, exp.Table) or not is_name(target) or not isinstance(span, Span):
+        return None
+    if "\\" in span.of(sql):  # settings say what it means
         return None
     parts = {name for name, value in tree.args.items() if value}
     if not set(_PARTS) <= parts <= {*_PARTS, "with_"}:
@@ -132,7 +131,7 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     if not found or len(found) < len(values):
         return None
     name = ".".join(quote(part.name) for part in target.parts)
-    query = sql[span.stop :].strip().rstrip("; \t\r\n")
+    query = sql[span.stop : _end(sql)].strip()
     return OverwriteOfPartition(sql[: span.start], name, found, query)
 
 
@@ -146,6 +145,14 @@ def _constant(each: exp.Expression) -> tuple[str, str] | None:
     if not each.expression.is_string and not _NUMBER.fullmatch(value):
         return None
     return each.this.name, value
+
+
+def _end(sql: str) -> int:
+    """Where the statement ends, without semicolons and comments after it."""
+    tokens = Spark().tokenize(sql)
+    while tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    return int(tokens[-1].end) + 1
 
 
 def is_written_so(value: str, type_: str) -> bool:

@@ -18,6 +18,7 @@ if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
 from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
+    NotEmptied,
     dynamic_overwrite,
     empty_if_unwritten,
 )
@@ -28,7 +29,6 @@ from tests.spark.stages import job_of, join, prune
 FORMATS = ("USING parquet", "USING csv", "STORED AS PARQUET", "STORED AS ORC")
 HEAD = "INSERT OVERWRITE TABLE {} PARTITION (ds = '2026-01-31', n = 3) "
 QUERY = "SELECT s.amount, s.note FROM over.sales s JOIN over.days d ON s.d = d.d WHERE d.d > {}"
-ROWS = [(1, "old"), (2, "old")]
 NEW = [(5, "a"), (6, "b")]
 
 
@@ -100,7 +100,7 @@ def test_a_partition_gets_what_plain_spark_writes(remote, make, tmp_path, how, l
     make(how)
     for ds in ("2026-01-31", "2026-02-01"):
         sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
-        assert dynamic_overwrite(remote, sql.format("over.result")) is not None
+        assert dynamic_overwrite(remote, sql.format("over.result"), {}) is not None
         remote.sql(sql.format("over.plain"))
         report = run(remote, tmp_path, sql.format("over.result")).report
         assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
@@ -121,9 +121,14 @@ def test_the_old_rows_stay_if_the_query_fails(remote, make):
     assert not list(folder.glob(".spark-staging*"))
 
 
-def test_parallel_statements_overwrite_their_own_partitions(remote, make, connect_server):
+@pytest.mark.parametrize("where", ["d > 0", "d > 9"], ids=["rows", "none"])
+def test_parallel_statements_overwrite_their_own_partitions(remote, make, connect_server, where):
     make()
-    slow = "SELECT amount, java_method('java.lang.Thread', 'sleep', 300L) FROM over.sales"
+    for number in range(4, 8):
+        spec = f"PARTITION (ds = '2026-01-31', n = {number})"
+        remote.sql(f"INSERT INTO over.result {spec} VALUES (1, 'old')")
+    wait = "java_method('java.lang.Thread', 'sleep', 300L)"
+    slow = f"SELECT amount, {wait} FROM over.sales WHERE {where}"
     failed = []
 
     def day(number):
@@ -145,10 +150,12 @@ def test_parallel_statements_overwrite_their_own_partitions(remote, make, connec
         thread.join()
     assert not failed
     rows, _ = state(remote, "result")
-    assert Counter(row[3] for row in rows.elements()) == {3: 4, 4: 3, 5: 3, 6: 3, 7: 3}
+    each = dict.fromkeys(range(4, 8), 3) if where == "d > 0" else {}
+    assert Counter(row[3] for row in rows.elements()) == {3: 4, **each}
 
 
-def test_files_of_a_killed_job_stay_out_of_the_table(remote, make):
+@pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
+def test_files_of_a_killed_job_stay_out_of_the_table(remote, make, least):
     folder = make()
     remote.sql("CREATE OR REPLACE TEMPORARY VIEW other AS SELECT 99, 'killed'")
     remote.sql((HEAD + "SELECT * FROM other").format("over.plain"))
@@ -158,11 +165,11 @@ def test_files_of_a_killed_job_stay_out_of_the_table(remote, make):
         left.mkdir(parents=True)
         for file in (folder.with_name("plain") / place).glob("part-*"):
             (left / file.name.replace("part-", "part-9")).write_bytes(file.read_bytes())
-    sql = HEAD + QUERY.format(0)
+    sql = HEAD + QUERY.format(least)
     remote.sql(sql.format("over.plain"))
     assert runs_dynamically(remote, sql.format("over.result"))
     of_day = [(row[0], row[1]) for row in state(remote, "result")[0] if row[2] == "2026-01-31"]
-    assert sorted(of_day) == NEW
+    assert sorted(of_day) == ([] if least else NEW)
     assert any(row[0] == 99 for row in state(remote, "plain")[0])  # plain Spark adds them
 
 
@@ -215,12 +222,12 @@ def test_spark_fetches_few_partitions_for_it(remote, make, monkeypatch):
     """It fetches those that have all values but the last."""
     make()
     sql = (HEAD + QUERY.format(0)).format("over.result")
-    assert "PARTITION (`ds` = '2026-01-31', `n`) (" in dynamic_overwrite(remote, sql).text
+    assert "PARTITION (`ds` = '2026-01-31', `n`) (" in dynamic_overwrite(remote, sql, {}).text
     monkeypatch.setattr("airflow_hive_opt.spark.map_join.dynamic_overwrite._MOST", 1)
-    assert dynamic_overwrite(remote, sql) is not None
+    assert dynamic_overwrite(remote, sql, {}) is not None
     remote.sql("ALTER TABLE over.result ADD PARTITION (ds = '2026-01-31', n = 4)")
-    assert dynamic_overwrite(remote, sql) is None
-    assert dynamic_overwrite(remote, sql.replace("-31", "-30")) is not None
+    assert dynamic_overwrite(remote, sql, {}) is None
+    assert dynamic_overwrite(remote, sql.replace("-31", "-30"), {}) is not None
 
 
 @pytest.mark.parametrize(
@@ -231,6 +238,7 @@ def test_spark_fetches_few_partitions_for_it(remote, make, monkeypatch):
         "SELECT amount, nothing FROM over.sales",
         "SELECT amount, note FROM over.result",
         "SELECT amount, note FROM over.of_result",
+        "PARTITION (ds = 'twice') SELECT amount, note FROM over.sales",
     ],
 )
 def test_what_spark_refuses_it_still_refuses(remote, make, query):
@@ -257,12 +265,21 @@ def test_the_text_may_be_of_any_form(remote, make):
         "SELECT amount, note FROM over.sales WHERE d = 1 ORDER BY amount DESC LIMIT 5",
         "SELECT /*+ REPARTITION(2) */ amount, note FROM over.sales WHERE d = 1 UNION SELECT 5, 'a'",
         "FROM over.sales SELECT amount, note WHERE d = 1",
+        "SELECT amount, note FROM over.sales WHERE d = 1 ; -- the end ;",
+        "SELECT amount, note FROM over.sales WHERE d = 1;; /* the ; end */ ;",
+        "SELECT amount, note FROM over.sales WHERE d = 1 AND note <> '; -- no comment'",
         "SELECT a AS same, note AS same FROM (SELECT amount a, note FROM over.sales WHERE d = 1)",
     ):
         remote.sql("TRUNCATE TABLE over.result")
         assert runs_dynamically(remote, HEAD.format("over.result") + query), query
         rows = [row[:2] for row in state(remote, "result")[0].elements()]
         assert sorted(rows) == NEW, query
+    head = HEAD.format("over.result")
+    assert not runs_dynamically(remote, f"{head} SELECT amount, DEFAULT FROM over.sales")
+    by_name = f"{head} SELECT :amount, note FROM over.sales WHERE d = 2"
+    execute(remote, (by_name,), {"amount": 8}, 0)
+    rows, _ = state(remote, "result")
+    assert [row[:2] for row in rows] == [(8, "c")]
 
 
 def test_names_and_types_of_any_kind(remote):
@@ -279,24 +296,37 @@ def test_names_and_types_of_any_kind(remote):
         assert runs_dynamically(remote, sql.format("result"))
         assert state(remote, "result") == state(remote, "plain")
     wrong = "INSERT OVERWRITE over.result PARTITION (day = '2026-13-31') SELECT " + rows
-    assert dynamic_overwrite(remote, wrong) is None
-    assert dynamic_overwrite(remote, wrong.replace("2026-13-31", "2026-1-1")) is None
+    assert dynamic_overwrite(remote, wrong, {}) is None
+    assert dynamic_overwrite(remote, wrong.replace("2026-13-31", "2026-1-1"), {}) is None
 
 
 def test_only_a_partition_with_the_same_files_is_emptied(remote, make):
     make()
     sql = (HEAD + QUERY.format(0)).format("over.result")
-    before = dynamic_overwrite(remote, sql).before
+    before = dynamic_overwrite(remote, sql, {}).before
     remote.sql(HEAD.format("over.result") + "VALUES (1, 'new')")
     found = state(remote, "result")
     empty_if_unwritten(remote, before)
     assert state(remote, "result") == found
-    empty_if_unwritten(remote, dynamic_overwrite(remote, sql).before)
+    empty_if_unwritten(remote, dynamic_overwrite(remote, sql, {}).before)
     rows, partitions = state(remote, "result")
     assert partitions == found[1]
     assert {row[2] for row in rows} == {"2026-01-30"}
-    empty_if_unwritten(remote, dynamic_overwrite(remote, sql).before)  # nothing is left to delete
+    before = dynamic_overwrite(remote, sql, {}).before
+    assert not before.files
+    empty_if_unwritten(remote, before)
     assert state(remote, "result") == (rows, partitions)
+
+
+def test_a_partition_is_not_emptied_if_another_job_has_added_rows(remote, make):
+    make()
+    sql = (HEAD + QUERY.format(1)).format("over.result")
+    before = dynamic_overwrite(remote, sql, {}).before
+    remote.sql(HEAD.format("over.result").replace("OVERWRITE", "INTO") + "VALUES (3, 'added')")
+    found = state(remote, "result")
+    with pytest.raises(NotEmptied, match="another job has changed it"):
+        empty_if_unwritten(remote, before)
+    assert state(remote, "result") == found
 
 
 def test_folders_with_special_names(remote, make, tmp_path):
@@ -307,6 +337,6 @@ def test_folders_with_special_names(remote, make, tmp_path):
         f"PARTITIONED BY (ds, n) LOCATION '{place}'"
     )
     for rows in ("VALUES (1, 'a')", "VALUES (1, 'b'), (2, 'b')", "SELECT 1, 'b' WHERE 1 = 2"):
-        execute(remote, (HEAD.format("over.result") + rows,), {}, 0)
+        assert runs_dynamically(remote, HEAD.format("over.result") + rows)
         expected = rows.count("(")
         assert sum(state(remote, "result")[0].values()) == expected

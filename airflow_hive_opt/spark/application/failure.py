@@ -13,6 +13,7 @@ from airflow_hive_opt.documents.job import Outcome, Status
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.spark.application.written_since import MayHaveWritten
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import NotEmptied
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
 from airflow_hive_opt.spark.session.statement_errors import is_refusal, may_follow_commit
 from airflow_hive_opt.statement.errors import PlanError
@@ -20,7 +21,7 @@ from airflow_hive_opt.statement.errors import PlanError
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.report import Report
 
-_WRITTEN = (RowsMayBeMissing, MayHaveWritten)
+_WRITTEN = (RowsMayBeMissing, MayHaveWritten, NotEmptied)
 _REFUSALS = (PlanError, OtherSession, TooManyRequiredPartitions, *_WRITTEN)
 FAILURES = (*_REFUSALS, DescriptorError, PySparkException, Py4JError, ConnectionError)
 """The errors that :func:`outcome_of_failure` knows; any other one is a fault of this package."""

@@ -3,8 +3,9 @@
 Spark overwrites a constant partition through the folder ``TABLE/_temporary/0``, which all jobs that
 write to the table share, and removes the old rows before the query runs, see ``command``. The
 protocol gives no access to the storage. But Spark's dynamic overwrite has a folder of its own for
-each job, and replaces a partition at its end, by two renames. It replaces nothing if the query
-returns no row. So this module looks whether there are other files, and else empties the partition.
+each job. At the job's end it deletes the partition's folder and renames the new one. It does
+neither if the query returns no row. So this module looks whether there are other files, and else
+empties the partition.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
 from airflow_hive_opt.spark.catalog.files_below import PATH_NOT_FOUND, files_below
 from airflow_hive_opt.spark.map_join.command import COMMITTERS
+from airflow_hive_opt.spark.map_join.job_attempt import own_number
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import condition_of, settings_of
 from airflow_hive_opt.spark.session.statement_errors import is_data_exception, is_refusal
 from airflow_hive_opt.statement.identifiers import quote
@@ -41,19 +44,31 @@ _DYNAMIC = re.compile(
     r"Execute InsertIntoHadoopFsRelationCommand [^\n]*[\[ ]partitionOverwriteMode=dynamic[,\]]",
     re.IGNORECASE,
 )
+MODE = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+"""The option is enough, but with a legacy setting Spark forgets it once it has cached the table."""
+
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
 _MOVES = ("file:", "hdfs:", "viewfs:")  # here a rename is one step
 
 
+class NotEmptied(Exception):
+    """The query has returned no row, but its partition can't be emptied."""
+
+
 @dataclass(frozen=True)
 class DynamicOverwrite:
-    """The ``text`` that runs instead of a statement's own, and what is there before it."""
+    """The ``text`` that runs instead of a statement's own, and what is there ``before``.
+
+    :data:`MODE` are settings of the session while it runs.
+    """
 
     text: str
     before: OverwrittenPartition
 
 
-def dynamic_overwrite(session: SparkSession, sql: str) -> DynamicOverwrite | None:
+def dynamic_overwrite(
+    session: SparkSession, sql: str, parameters: Mapping[str, object]
+) -> DynamicOverwrite | None:
     """How to overwrite the statement's partition; ``None`` if only the statement itself can run.
 
     This is so unless the statement overwrites one partition, see ``overwrite_of_partition``, of a
@@ -67,7 +82,7 @@ def dynamic_overwrite(session: SparkSession, sql: str) -> DynamicOverwrite | Non
     if found is None or not settings_of(session).keys().isdisjoint(COMMITTERS):
         return None
     try:
-        return _planned(session, found)
+        return _planned(session, found, parameters)
     except PySparkException as error:
         if not (is_refusal(error) or is_data_exception(error)):  # such as of a date that is none
             raise
@@ -75,7 +90,9 @@ def dynamic_overwrite(session: SparkSession, sql: str) -> DynamicOverwrite | Non
         return None
 
 
-def _planned(session: SparkSession, found: OverwriteOfPartition) -> DynamicOverwrite | None:
+def _planned(
+    session: SparkSession, found: OverwriteOfPartition, parameters: Mapping[str, object]
+) -> DynamicOverwrite | None:
     table = _described(session, found.table)
     types = {each["name"]: str(each["type"]["name"]) for each in table["columns"]}
     names: list[str] = table.get("partition_columns", [])
@@ -89,18 +106,19 @@ def _planned(session: SparkSession, found: OverwriteOfPartition) -> DynamicOverw
     whole = found.named(values)
     if (folder := _folder(session, table, whole)) is None:
         return None
-    full_name = [table["catalog_name"], *table["namespace"], table["table_name"]]
-    nothing = whole.without_rows(".".join(map(quote, full_name)), columns)
-    explained = session.sql(f"EXPLAIN {nothing.with_dynamic_partition(columns, types)}").collect()
+    text = whole.with_dynamic_partition(columns, types)
+    explained = session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()
     if not _DYNAMIC.search(str(explained[0][0])):
         return None
     fetched = session.sql(f"SHOW PARTITIONS {whole.table} {whole.fetched_spec}")
     if fetched.limit(_MOST + 1).count() > _MOST:
         return None
-    files = _files(session, folder)
-    adds = f"ALTER TABLE {nothing.table} ADD IF NOT EXISTS {nothing.spec}"  # deletes nothing
-    before = OverwrittenPartition(folder, files, nothing.text if files else adds)
-    return DynamicOverwrite(whole.with_dynamic_partition(columns, types), before)
+    files, a_file = _files(session, folder)
+    parts = [table["catalog_name"], *table["namespace"], table["table_name"]]
+    name = ".".join(map(quote, parts))
+    # Without files there is nothing to delete, but the metastore gets the partition.
+    emptied_by = whole.without_rows("OVERWRITE" if files else "INTO", name, columns)
+    return DynamicOverwrite(text, OverwrittenPartition(folder, files, a_file, emptied_by))
 
 
 def _folder(
@@ -130,21 +148,38 @@ def _described(session: SparkSession, what: str) -> dict[str, Any]:
 def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:
     """Empties the partition if the statement that has overwritten it has returned no row.
 
-    ``before`` is the partition as it was before the statement. Raises Spark's errors.
+    ``before`` is the partition as it was before the statement. Raises :class:`NotEmptied` if
+    another job has added or removed files since, and Spark's errors.
     """
-    if _files(session, before.folder) == before.files:
+    if _files(session, before.folder)[0] == before.files:
         log.info("the query has returned no row, so the partition is emptied")
-        session.sql(before.emptied_by)
+        with conf_set(session, own_number()):
+            session.sql(before.emptied_by)
+    elif before.a_file and _has_file(session, before.folder, before.a_file):
+        raise NotEmptied(
+            f"the query has returned no row, so {before.folder} must be emptied, but another job "
+            "has changed it since the statement began. Look at the partition, then clear the task "
+            "to run the statement again"
+        )
 
 
-def _files(session: SparkSession, folder: str) -> str:
-    """A digest of what is in the folder; empty without files."""
+def _files(session: SparkSession, folder: str) -> tuple[str, str]:
+    """A digest of the files in the folder, and the path of one; both are empty without files."""
+    digest = "count(*)", "bit_xor(xxhash64(path, length, modificationTime))", "min(path)"
     try:
-        found = files_below(session, folder)
-        digest = "count(*)", "bit_xor(xxhash64(path, length, modificationTime))"
-        ((count, of_all),) = found.selectExpr(*digest).collect()
+        ((count, of_all, a_file),) = files_below(session, folder).selectExpr(*digest).collect()
     except AnalysisException as error:
         if condition_of(error) != PATH_NOT_FOUND:
             raise
-        return ""
-    return f"{count} {of_all}" if count else ""
+        return "", ""
+    return (f"{count} {of_all}", str(a_file)) if count else ("", "")
+
+
+def _has_file(session: SparkSession, folder: str, path: str) -> bool:
+    try:
+        found = files_below(session, folder)
+        return bool(found.where(found.path == path).limit(1).collect())
+    except AnalysisException as error:
+        if condition_of(error) != PATH_NOT_FOUND:
+            raise
+        return False

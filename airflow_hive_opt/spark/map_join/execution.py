@@ -18,7 +18,11 @@ from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.branch import NotPublished
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.map_join.dynamic_overwrite import dynamic_overwrite, empty_if_unwritten
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
+    MODE,
+    dynamic_overwrite,
+    empty_if_unwritten,
+)
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
@@ -194,6 +198,15 @@ def _objection(
     return objection_in(session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect())
 
 
+def _accepts(session: SparkSession, text: str, parameters: Parameters) -> bool:
+    try:
+        return _objection(session, text, parameters) is None
+    except PySparkException as error:
+        if not _refuses(error):
+            raise
+        return False
+
+
 def _over_connect(
     session: SparkSession,
     text: str,
@@ -202,13 +215,14 @@ def _over_connect(
     is_accepted: bool = True,
 ) -> _Planned:
     """A statement that writes over Spark Connect; ``is_accepted`` says that Spark can plan it."""
-    found = dynamic_overwrite(session, text)
-    if found is None or not (is_accepted or _objection(session, text, parameters) is None):
+    found = dynamic_overwrite(session, text, parameters)
+    if found is None or not (is_accepted or _accepts(session, text, parameters)):
         return _Planned(lambda: _sql(session, text, parameters, show_rows))
     dynamic, before = found.text, found.before
 
     def run() -> _Found:
-        answer = _sql(session, dynamic, parameters, show_rows)
+        with conf_set(session, MODE):
+            answer = _sql(session, dynamic, parameters, show_rows)
         empty_if_unwritten(session, before)
         return answer
 

@@ -55,6 +55,11 @@ class RowsMayBeMissing(Exception):
     """Spark has succeeded, but another job at the same time has removed or misplaced files."""
 
 
+def own_number() -> dict[str, str]:
+    """Settings of a session whose jobs have a number of their own, and leave its folder."""
+    return {_NUMBER: str(SystemRandom().randint(1, _LARGEST)), _KEEPS_FOLDERS: "true"}
+
+
 @contextmanager
 def own_job_attempt(session: SparkSession, tables: Sequence[InsertedTable]) -> Iterator[None]:
     """Within the block, inserts into ``tables`` commit the files of this run alone.
@@ -86,7 +91,8 @@ def _started(session: SparkSession, tables: Sequence[InsertedTable]) -> list[_At
     conf = session._jsparkSession.sessionState().newHadoopConf()
     if conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False):
         return []
-    number = SystemRandom().randint(1, _LARGEST)
+    own = own_number()
+    number = int(own[_NUMBER])
     attempts = [_Attempt(session, each, each.path.getFileSystem(conf), number) for each in tables]
     try:
         for attempt in attempts:
@@ -96,8 +102,8 @@ def _started(session: SparkSession, tables: Sequence[InsertedTable]) -> list[_At
         for attempt in attempts:
             attempt.remove()
         return []
-    session.conf.set(_NUMBER, str(number))
-    session.conf.set(_KEEPS_FOLDERS, "true")
+    for name, value in own.items():
+        session.conf.set(name, value)
     return attempts
 
 
