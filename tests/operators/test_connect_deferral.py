@@ -132,6 +132,30 @@ def test_a_deferred_statement_ends_as_one_for_which_the_worker_waits(rows, folde
     }
 
 
+def test_the_worker_empties_the_partition_of_a_deferred_statement_without_rows(
+    rows, folder, server
+):
+    """Spark's dynamic overwrite leaves the old rows there if the query returns none."""
+    server.sql("DROP TABLE IF EXISTS deferred.days")
+    server.sql("CREATE TABLE deferred.days (id INT, day INT) USING parquet PARTITIONED BY (day)")
+    server.sql("INSERT INTO deferred.days VALUES (1, 1), (2, 2)")
+    query = SLOW[SLOW.index("SELECT") :]
+    overwrite = (
+        "INSERT OVERWRITE deferred.days PARTITION (day = 1) "
+        f"SELECT id FROM ({query}) WHERE slept = 'never'"
+    )
+    trigger, kept = deferred(folder, overwrite)
+    event = event_of(trigger)
+    assert event["how"] == "succeeded"
+    server.sql("REFRESH TABLE deferred.days")
+    assert server.table("deferred.days").count() == 2
+    for number in (1, 2):  # the second time, its first worker has died after that
+        summary = resumed(folder, overwrite, kept, event, number)
+        server.sql("REFRESH TABLE deferred.days")
+        assert [tuple(row) for row in server.table("deferred.days").collect()] == [(2, 2)]
+    assert (summary["kept"], summary["total"]) == (3, 10)
+
+
 def test_a_statement_that_ends_soon_ends_in_its_worker(rows, folder, monkeypatch):
     monkeypatch.setattr(connect_operations, "SECONDS_IN_WORKER", 60.0)
     assert made(folder, INSERT, deferrable=True).execute(context(folder, 1))["kept"] == 3

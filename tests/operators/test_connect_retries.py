@@ -89,7 +89,8 @@ def running(task, folder, session, table="again.result"):
     begun(task, folder)
     described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     location = next(row.data_type for row in described if row.col_name == "Location")
-    while not Path(location.removeprefix("file:"), "_temporary").exists():
+    place = Path(location.removeprefix("file:"))
+    while not [*place.glob("_temporary"), *place.glob(".spark-staging-*")]:
         assert task.poll() is None, (folder / "first.log").read_text()
         time.sleep(0.02)
 
@@ -136,9 +137,9 @@ def test_a_retry_empties_the_partition_of_a_killed_worker_without_rows(
 
     server.sql("INSERT INTO again.days VALUES (1, '1'), (2, '2')")
     with first_attempt(folder, overwrite) as task:
-        found = begun(task, folder)
+        running(task, folder, server, "again.days")
         kill(task)
-    assert found.before is not None
+    assert begun(task, folder).before is not None
     caplog.set_level(logging.INFO)
     summary = made(folder, overwrite).execute(context(folder, 2))
     assert summary["uri"].endswith("/1.json")

@@ -12,6 +12,7 @@ from packaging.version import Version
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from tests.cases import slow_but
 from tests.versions.installed import SPARK
 
 if Version("4.0") > SPARK:
@@ -94,7 +95,7 @@ def runs_dynamically(session, sql):
     return found != [None]
 
 
-@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0], FORMATS[2]))
 @pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
 def test_a_partition_gets_what_plain_spark_writes(remote, make, tmp_path, how, least):
     make(how)

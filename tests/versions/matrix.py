@@ -33,6 +33,7 @@ TESTS = (
     "tests/metastores",
     "tests/spark/test_begun.py",
     "tests/spark/test_dialect.py",
+    "tests/spark/test_dynamic_overwrite.py",
     "tests/spark/test_execution.py",
     "tests/spark/test_joins.py",
     "tests/spark/test_situations.py",

@@ -47,6 +47,8 @@ _DYNAMIC = re.compile(
 MODE = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
 """The option is enough, but with a legacy setting Spark forgets it once it has cached the table."""
 
+# Jobs that end at once would all write the file _SUCCESS in the table's folder.
+_UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
 _MOVES = ("file:", "hdfs:", "viewfs:")  # here a rename is one step
 
@@ -153,7 +155,7 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
     """
     if _files(session, before.folder)[0] == before.files:
         log.info("the query has returned no row, so the partition is emptied")
-        with conf_set(session, own_number()):
+        with conf_set(session, {**own_number(), **_UNMARKED}):
             session.sql(before.emptied_by)
     elif before.a_file and _has_file(session, before.folder, before.a_file):
         raise NotEmptied(
