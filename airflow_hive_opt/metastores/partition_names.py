@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from airflow_hive_opt.metastores.partitions import DEFAULT_PARTITION, Value
 from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.identifiers import BARE
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 # The characters that Hive's FileUtils.escapePathName escapes.
 _ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")
-BARE = re.compile(r"[A-Za-z0-9_.-]+")
-"""Text that is the same in a partition's name: its characters were never escaped."""
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:

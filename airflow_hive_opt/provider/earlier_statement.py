@@ -93,7 +93,10 @@ def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str])
         f"{found.before.folder} must be emptied"
     )
     if server_of(url) != found.server:
-        message = f"{no_answer}, by {found.server}, but the connection names another server now"
+        message = (
+            f"{no_answer}, by {found.server}, but the connection names another server now. Clear "
+            "the task to run the statement again"
+        )
         raise without_stack(AirflowFailException(message))
     with remote_session(url, conf) as session:
         try:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+BARE = re.compile(r"[A-Za-z0-9_.-]+")
+"""Text that is the same in a literal and in a partition's name: nothing in it is ever escaped."""
+
 
 def quote(name: str) -> str:
     """An identifier in backquotes.

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from sqlglot import TokenType, exp
-from sqlglot.dialects.spark import Spark
+from sqlglot import exp
 
 from airflow_hive_opt.statement.added_rows import VALUES_OF_NULL
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.identifiers import BARE, quote
 from airflow_hive_opt.statement.parse import Span, tree_of, why_unsupported
+from airflow_hive_opt.statement.script import split_statements
 from airflow_hive_opt.statement.tables import is_name
 
-# The characters that are the same in a literal and in the name of a partition's folder.
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"0|-?[1-9]\d*")
 _PARTS = ("this", "expression", "overwrite")  # of the syntax tree
@@ -130,9 +128,12 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     found = tuple(value for value in values if value is not None)
     if not found or len(found) < len(values):
         return None
+    statements = split_statements(sql)
+    if len(statements) != 1:
+        return None
+    end = len(statements[0].before + statements[0].text)  # without a semicolon, and what is after
     name = ".".join(quote(part.name) for part in target.parts)
-    query = sql[span.stop : _end(sql)].strip()
-    return OverwriteOfPartition(sql[: span.start], name, found, query)
+    return OverwriteOfPartition(sql[: span.start], name, found, sql[span.stop : end].strip())
 
 
 def _constant(each: exp.Expression) -> tuple[str, str] | None:
@@ -140,27 +141,19 @@ def _constant(each: exp.Expression) -> tuple[str, str] | None:
     if not isinstance(each, exp.EQ) or not isinstance(each.expression, exp.Literal):
         return None
     value = each.expression.name
-    if not _PLAIN.fullmatch(value) or value in VALUES_OF_NULL:
+    if not BARE.fullmatch(value) or value in VALUES_OF_NULL:
         return None
     if not each.expression.is_string and not _NUMBER.fullmatch(value):
         return None
     return each.this.name, value
 
 
-def _end(sql: str) -> int:
-    """Where the statement ends, without semicolons and comments after it."""
-    tokens = Spark().tokenize(sql)
-    while tokens[-1].token_type is TokenType.SEMICOLON:
-        tokens.pop()
-    return int(tokens[-1].end) + 1
-
-
-def is_written_so(value: str, type_: str) -> bool:
+def is_canonical(value: str, type_: str) -> bool:
     """Whether a partition with this value in a column of this type has it in its folder's name.
 
-    >>> is_written_so("01", "string"), is_written_so("01", "int"), is_written_so("1", "int")
+    >>> is_canonical("01", "string"), is_canonical("01", "int"), is_canonical("1", "int")
     (True, False, True)
-    >>> is_written_so("2026-01-31", "date"), is_written_so("2026-1-31", "date")
+    >>> is_canonical("2026-01-31", "date"), is_canonical("2026-1-31", "date")
     (True, False)
     """
     if type_ == "string":

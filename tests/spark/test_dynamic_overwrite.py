@@ -26,6 +26,7 @@ from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.session.connect import remote_session
 from tests.spark.stages import job_of, join, prune
+from tests.spark.twin_tables import make_twins
 
 FORMATS = ("USING parquet", "USING csv", "STORED AS PARQUET", "STORED AS ORC")
 HEAD = "INSERT OVERWRITE TABLE {} PARTITION (ds = '2026-01-31', n = 3) "
@@ -51,19 +52,13 @@ def remote(connect_server):
 def make(remote):
     """A table with rows in two partitions, and a plain twin of it."""
 
-    def made(how: str = FORMATS[0], columns: str = "amount INT, note STRING") -> Path:
+    def made(how: str = FORMATS[0]) -> Path:
+        folder = make_twins(remote, "over", "amount INT, note STRING", how)
         for name in ("result", "plain"):
-            remote.sql(f"DROP TABLE IF EXISTS over.{name}")
-            if how.startswith("USING"):
-                columns_of = f"({columns}, ds STRING, n INT) {how} PARTITIONED BY (ds, n)"
-            else:
-                columns_of = f"({columns}) PARTITIONED BY (ds STRING, n INT) {how}"
-            remote.sql(f"CREATE TABLE over.{name} {columns_of}")
             for ds in ("2026-01-30", "2026-01-31"):
                 spec = f"PARTITION (ds = '{ds}', n = 3)"
                 remote.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
-        found = remote.sql("DESCRIBE TABLE EXTENDED over.result").where("col_name = 'Location'")
-        return Path(found.collect()[0]["data_type"].removeprefix("file:"))
+        return folder
 
     return made
 

@@ -19,6 +19,7 @@ from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.spark_compat import frame_of
 from tests.cases import slow_but
 from tests.spark.stages import job_of, join, prune
+from tests.spark.twin_tables import make_twins
 from tests.versions.installed import needs_spark
 
 ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
@@ -40,15 +41,7 @@ def make(spark):
     """A fresh table of two partition columns, and a plain twin of it."""
 
     def made(how: str = FORMATS[0]) -> Path:
-        for name in ("result", "plain"):
-            spark.sql(f"DROP TABLE IF EXISTS staged.{name}")
-            if how.startswith("USING"):
-                columns = f"(amount BIGINT, ds STRING, n INT) {how} PARTITIONED BY (ds, n)"
-            else:
-                columns = f"(amount BIGINT) PARTITIONED BY (ds STRING, n INT) {how}"
-            spark.sql(f"CREATE TABLE staged.{name} {columns}")
-        described = spark.sql("DESCRIBE FORMATTED staged.result").where("col_name = 'Location'")
-        return Path(described.collect()[0]["data_type"].removeprefix("file:"))
+        return make_twins(spark, "staged", "amount BIGINT", how)
 
     return made
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.metastores.partition_names import BARE
-from airflow_hive_opt.spark.catalog.files_below import PATH_NOT_FOUND, files_below
+from airflow_hive_opt.spark.catalog.files_below import files_below
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.spark.session.statement_errors import is_refusal
 from airflow_hive_opt.statement.added_rows import (
@@ -22,7 +21,7 @@ from airflow_hive_opt.statement.added_rows import (
     tables_added_to,
     tables_with_files_of_tasks,
 )
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.identifiers import BARE, quote
 from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG, WAP_BRANCH, WAP_ID
 
 if TYPE_CHECKING:
@@ -102,16 +101,14 @@ def _has_newer_files(
     session: SparkSession, folder: str, partition: Mapping[str, str], since: str
 ) -> bool:
     """Whether there are newer files below a folder, in the folders of the partition."""
-    try:
-        newer = files_below(session, folder).where(f"modificationTime >= {since}")
-        files: DataFrame = newer.selectExpr("lower(path) AS path")
+
+    def newer(found: DataFrame) -> DataFrame:
+        files = found.where(f"modificationTime >= {since}").selectExpr("lower(path) AS path")
         for name, value in partition.items():  # Hive writes the names of columns in lower case
             files = files.where(files.path.contains(f"/{name}={value}/".lower()))
-        return _has_rows(files)
-    except AnalysisException as error:
-        if condition_of(error) != PATH_NOT_FOUND:
-            raise
-        return False
+        return files.limit(1)
+
+    return bool(files_below(session, folder, newer))
 
 
 def left_files(session: SparkSession, sql: str, began: float) -> str | None:

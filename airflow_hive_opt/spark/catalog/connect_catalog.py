@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Container, Iterable, Mapping
@@ -27,6 +26,7 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     MANAGED,
     NOT_FOUND,
     columns_in,
+    description_of,
     read_by_serde,
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
@@ -119,7 +119,7 @@ class ConnectCatalog(ListedPartitions):
 
     def _description(self, name: str) -> Mapping[str, Any] | None:
         try:
-            return self._described(self._named(name))
+            return description_of(self._session, self._named(name))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -248,11 +248,6 @@ class ConnectCatalog(ListedPartitions):
         rows = self._session.sql(f"SHOW VIEWS IN {SESSION_CATALOG}.default").collect()
         return frozenset(row.viewName.lower() for row in rows if row.isTemporary)
 
-    def _described(self, what: str) -> dict[str, Any]:
-        ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
-        found: dict[str, Any] = json.loads(text)
-        return found
-
     def _distinct(self, table: Table, column: str) -> int | None:
         """The number of distinct values of a column that ANALYZE TABLE has found."""
         try:
@@ -273,7 +268,8 @@ class ConnectCatalog(ListedPartitions):
         values = zip_strict(table.partition_columns, partition.values)
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
-            told = self._described(f"{self._named(table.name)} PARTITION ({', '.join(texts)})")
+            spec = f"PARTITION ({', '.join(texts)})"
+            told = description_of(self._session, f"{self._named(table.name)} {spec}")
         except AnalysisException:  # the partition is gone, or its value has no literal there
             return None
         size = told.get("partition_parameters", {}).get("totalSize", "")

@@ -22,6 +22,16 @@ NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 """The conditions of Spark's errors for a name that does not exist."""
 
 
+def description_of(session: SparkSession, what: str) -> dict[str, Any]:
+    """What DESCRIBE AS JSON says of a table or view, or of a table's partition, named in SQL.
+
+    Needs Spark 4. Raises Spark's errors.
+    """
+    ((text,),) = session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def location_of(metadata: Any) -> str | None:
     """The location in the metastore of a table that the JVM describes."""
     found = str(metadata.storage().locationUri().toString())

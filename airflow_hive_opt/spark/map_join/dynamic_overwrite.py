@@ -4,13 +4,12 @@ Spark overwrites a constant partition through the folder ``TABLE/_temporary/0``,
 write to the table share, and removes the old rows before the query runs, see ``command``. The
 protocol gives no access to the storage. But Spark's dynamic overwrite has a folder of its own for
 each job. At the job's end it deletes the partition's folder and renames the new one. It does
-neither if the query returns no row. So this module looks whether there are other files, and else
-empties the partition.
+neither if the query returns no row. So this module then checks whether the partition's files have
+changed, and empties the partition if they have not.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -21,16 +20,18 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
-from airflow_hive_opt.spark.catalog.files_below import PATH_NOT_FOUND, files_below
+from airflow_hive_opt.metastores.hive_tables import is_transactional
+from airflow_hive_opt.spark.catalog.files_below import files_below
+from airflow_hive_opt.spark.catalog.table_facts import description_of
 from airflow_hive_opt.spark.map_join.command import COMMITTERS
 from airflow_hive_opt.spark.map_join.job_attempt import own_number
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import condition_of, settings_of
-from airflow_hive_opt.spark.session.statement_errors import is_data_exception, is_refusal
+from airflow_hive_opt.spark.session.statement_errors import cannot_plan
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.one_partition import (
     OverwriteOfPartition,
-    is_written_so,
+    is_canonical,
     overwrite_of_partition,
 )
 
@@ -86,7 +87,7 @@ def dynamic_overwrite(
     try:
         return _planned(session, found, parameters)
     except PySparkException as error:
-        if not (is_refusal(error) or is_data_exception(error)):  # such as of a date that is none
+        if not cannot_plan(error):
             raise
         log.debug("Spark overwrites the partition by itself: %s", in_words(error))
         return None
@@ -95,7 +96,7 @@ def dynamic_overwrite(
 def _planned(
     session: SparkSession, found: OverwriteOfPartition, parameters: Mapping[str, object]
 ) -> DynamicOverwrite | None:
-    table = _described(session, found.table)
+    table = description_of(session, found.table)
     types = {each["name"]: str(each["type"]["name"]) for each in table["columns"]}
     names: list[str] = table.get("partition_columns", [])
     given = {name.lower(): value for name, value in found.partition}
@@ -103,7 +104,7 @@ def _planned(
     if given.keys() != {name.lower() for name in names} or not columns:
         return None
     values = {name: given[name.lower()] for name in names}
-    if not all(is_written_so(value, types[name]) for name, value in values.items()):
+    if not all(is_canonical(value, types[name]) for name, value in values.items()):
         return None
     whole = found.named(values)
     if (folder := _folder(session, table, whole)) is None:
@@ -128,23 +129,16 @@ def _folder(
 ) -> str | None:
     """The partition's folder; ``None`` if it has another place, or the table is none of Spark's."""
     location = str(table.get("location", ""))
-    properties = {name.lower(): str(of) for name, of in table.get("table_properties", {}).items()}
-    if not location.startswith(_MOVES) or properties.get("transactional", "").lower() == "true":
+    if not location.startswith(_MOVES) or is_transactional(table.get("table_properties") or {}):
         return None
     usual = "/".join([location, *(f"{name}={value}" for name, value in found.partition)])
     try:
-        place = _described(session, f"{found.table} {found.spec}")["location"]
+        place = description_of(session, f"{found.table} {found.spec}")["location"]
     except AnalysisException as error:
         if condition_of(error) != "PARTITIONS_NOT_FOUND":
             raise
         return usual
     return usual if place == usual else None
-
-
-def _described(session: SparkSession, what: str) -> dict[str, Any]:
-    ((text,),) = session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:
@@ -168,20 +162,12 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
 def _files(session: SparkSession, folder: str) -> tuple[str, str]:
     """A digest of the files in the folder, and the path of one; both are empty without files."""
     digest = "count(*)", "bit_xor(xxhash64(path, length, modificationTime))", "min(path)"
-    try:
-        ((count, of_all, a_file),) = files_below(session, folder).selectExpr(*digest).collect()
-    except AnalysisException as error:
-        if condition_of(error) != PATH_NOT_FOUND:
-            raise
+    rows = files_below(session, folder, lambda files: files.selectExpr(*digest))
+    if not rows or not rows[0][0]:
         return "", ""
-    return (f"{count} {of_all}", str(a_file)) if count else ("", "")
+    ((count, of_all, a_file),) = rows
+    return f"{count} {of_all}", str(a_file)
 
 
 def _has_file(session: SparkSession, folder: str, path: str) -> bool:
-    try:
-        found = files_below(session, folder)
-        return bool(found.where(found.path == path).limit(1).collect())
-    except AnalysisException as error:
-        if condition_of(error) != PATH_NOT_FOUND:
-            raise
-        return False
+    return bool(files_below(session, folder, lambda files: files.where(files.path == path)))

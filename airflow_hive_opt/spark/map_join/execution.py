@@ -28,8 +28,7 @@ from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.statement_errors import (
-    is_data_exception,
-    is_refusal,
+    cannot_plan,
     objection_in,
 )
 from airflow_hive_opt.statement.tables import is_query, may_insert
@@ -43,8 +42,6 @@ Parameters = Mapping[str, object]
 _Plan = Optional[Callable[[], Any]]
 _Names = tuple[str, ...]
 _Found = tuple[_Names, _Names, tuple[tuple[object, ...], ...], _Plan]
-# The optimizer's plan was not valid; Spark raises this before anything runs.
-_INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 # As Spark 3.5 and Spark 4 raise it, unlike a plan that contains the text.
 _RAISED = re.compile(rf"(RuntimeException: |USER_RAISED_EXCEPTION\] ?){re.escape(SOURCE_CHANGED)}")
 
@@ -117,7 +114,7 @@ def execute(
             try:
                 planned = prepare(session, text, parameters, show_rows)
             except (PySparkException, Py4JJavaError) as error:
-                if text not in by_index and not _refuses(error):
+                if text not in by_index and not cannot_plan(error):
                     raise
                 objection = in_words(error)
                 log.warning(
@@ -140,15 +137,6 @@ def execute(
     planned = prepare(session, plain, parameters, show_rows)
     with begins(Beginning(plain, objection, planned.before)):
         return Answer(plain, *planned.run(), objection)
-
-
-def _refuses(error: Exception) -> bool:
-    """Whether Spark can't plan a text, although it can plan the user's own.
-
-    A partition's value may be compared in other places of the plan than in the user's text. A cast
-    of it that fails is a data exception in the optimizer.
-    """
-    return is_refusal(error) or is_data_exception(error) or _INVALID_PLAN in str(error)
 
 
 def _query(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Planned:
@@ -202,7 +190,7 @@ def _accepts(session: SparkSession, text: str, parameters: Parameters) -> bool:
     try:
         return _objection(session, text, parameters) is None
     except PySparkException as error:
-        if not _refuses(error):
+        if not cannot_plan(error):
             raise
         return False
 

@@ -29,6 +29,8 @@ _CONFLICTS = (
 AFTER_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED", "INTERNAL_ERROR", "_LEGACY_ERROR_TEMP_2070")
 """The conditions of errors of Spark's that may come during a commit or after it."""
 
+# The optimizer's plan was not valid; Spark raises this before anything runs.
+_INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
 _DATA_EXCEPTION = "22"  # its class for values that an expression can't compute with
@@ -120,3 +122,12 @@ def is_data_exception(error: BaseException) -> bool:
     return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(
         _DATA_EXCEPTION
     )
+
+
+def cannot_plan(error: BaseException) -> bool:
+    """Whether Spark can't plan a text of this package, although it can plan the user's own.
+
+    A partition's value may be compared in other places of the plan than in the user's text. A cast
+    of it that fails is a data exception in the optimizer.
+    """
+    return is_refusal(error) or is_data_exception(error) or _INVALID_PLAN in str(error)
