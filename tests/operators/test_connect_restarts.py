@@ -133,6 +133,13 @@ def test_a_server_that_ends_while_tables_are_looked_up_closes_no_gate(
     assert rows(server, result[0]) == []
 
 
+# Where a statement's job writes: Spark's dynamic overwrite has a folder of its own for each job.
+VERBS = pytest.mark.parametrize(
+    ("verb", "written"),
+    [("INTO", "_temporary/0"), ("OVERWRITE TABLE", ".spark-staging-*/_temporary/0")],
+)
+
+
 def kill_first(server, folder, sql, at, pattern):
     """Runs the first attempt; kills its server and its worker once there is such a file."""
     with first_attempt(folder, sql) as task:
@@ -145,26 +152,30 @@ def kill_first(server, folder, sql, at, pattern):
     server.start()
 
 
-@pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
-def test_a_statement_that_ended_with_its_server_runs_again(server, result, tmp_path, verb, caplog):
+@VERBS
+def test_a_statement_that_ended_with_its_server_runs_again(
+    server, result, tmp_path, verb, written, caplog
+):
     caplog.set_level(logging.INFO)
     table, at = result
     sql = INSERT.format(verb=verb, first_slow=0).format(table=table)
-    kill_first(server, tmp_path, sql, at, "_temporary/0")
+    kill_first(server, tmp_path, sql, at, written)
     made(tmp_path, sql).execute(context(tmp_path, 2))
     assert rows(server, table) == ROWS
     assert "the server was started again since" in caplog.text
 
 
-@pytest.mark.parametrize("verb", ["INTO", "OVERWRITE TABLE"])
-def test_files_of_finished_tasks_are_not_added_twice(server, result, tmp_path, verb):
+@VERBS
+def test_files_of_finished_tasks_are_not_added_twice(server, result, tmp_path, verb, written):
+    """An overwrite leaves them in the folder of its own job, so they don't stop the next one."""
     table, at = result
     sql = INSERT.format(verb=verb, first_slow=2).format(table=table)
-    kill_first(server, tmp_path, sql, at, "_temporary/0/task_*")
-    for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
-        with pytest.raises(AirflowException, match="/_temporary/0 has files"):
-            made(tmp_path, sql).execute(attempt)
-    assert rows(server, table) == []
-    shutil.rmtree(at / "_temporary" / "0")
+    kill_first(server, tmp_path, sql, at, f"{written}/task_*")
+    if verb == "INTO":
+        for attempt in (context(tmp_path, 2), context(tmp_path, 3, max_tries=3)):
+            with pytest.raises(AirflowException, match="/_temporary/0 has files"):
+                made(tmp_path, sql).execute(attempt)
+        assert rows(server, table) == []
+        shutil.rmtree(at / "_temporary" / "0")
     made(tmp_path, sql).execute(context(tmp_path, 4, max_tries=5))
     assert rows(server, table) == ROWS
