@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from signal import SIGKILL
@@ -20,8 +21,11 @@ if Version("4.0") > SPARK:
     pytest.skip("Spark Connect needs PySpark 4.0", allow_module_level=True)
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.start_errors import start_errors
+from airflow_hive_opt.spark.application import run
+from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.session import server_process
 from airflow_hive_opt.spark.session.connect import remote_session
@@ -130,6 +134,29 @@ def test_a_server_that_ends_while_tables_are_looked_up_closes_no_gate(
             )
             operator.execute(context(tmp_path, 1))
     assert type(raised.value) is AirflowException
+    assert rows(server, result[0]) == []
+
+
+def test_a_server_that_ends_during_prelaunch_closes_no_gate(server, result, tmp_path, monkeypatch):
+    """What prelaunch could not look up then may not count as gone."""
+
+    def ends(*given):
+        found = brought_up_to_date(*given)
+        server.kill(SIGKILL)
+        server.start()
+        return replace(found, targets=())
+
+    given = {
+        "sql": INSERT.format(verb="INTO", first_slow=9).format(table=result[0]),
+        "conn_id": "server",
+        "descriptor_path": str(tmp_path),
+        "on_no_prune": "fail",
+    }
+    found = LocalTaskOperator(task_id="l", **given).execute(context(tmp_path, 1))
+    monkeypatch.setattr(run, "brought_up_to_date", ends)
+    with pytest.raises(AirflowException, match="NO_ACTIVE_SESSION") as raised:
+        MapJoinOperator(task_id="t", descriptor=found, **given).execute(context(tmp_path, 1))
+    assert type(raised.value) is AirflowException  # so Airflow retries
     assert rows(server, result[0]) == []
 
 

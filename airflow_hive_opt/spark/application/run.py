@@ -223,6 +223,7 @@ class Run:
             log.warning("Spark reads the keys of the worker again: %s", error)
             pruned = self.local_task(hand_over=False)
             return self.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
+        raise_if_lost(self._session)
         if self._job.stages is Stages.BOTH:
             self._clock.add(best_effort(lambda: read_report(report_path(path)).summary))
         vanished, appeared = changes(descriptor.targets, current.targets)
