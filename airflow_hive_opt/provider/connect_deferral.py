@@ -41,7 +41,8 @@ def connected(
 
     Raises ``AirflowException`` for errors of the connection.
     """
-    run = ConnectRun(context, operator.attempt_path(context), place.address, may_defer)
+    conf = {key: str(value) for key, value in (operator.conf or {}).items()}
+    run = ConnectRun(context, operator.attempt_path(context), place.address, conf, may_defer)
     operator._interrupt = run.interrupt
     try:
         with start_errors(f"connection {operator.conn_id!r}: "):
@@ -56,19 +57,14 @@ def outcome_over_connect(operator: Any, context: Context, job: Job, place: Deplo
 
     Raises ``TaskDeferred``, and ``AirflowException`` if Airflow has stopped the task.
     """
-    given = _conf_of(operator)
     with connected(operator, context, place, defers(operator, job)) as run:
         operator.raise_if_stopped()
         try:
-            return run.outcome(job, given, lambda: operator.prepared(context, job, place))
+            return run.outcome(job, lambda: operator.prepared(context, job, place))
         except LeftRunning as left:
             run.raise_if_stopped()
             wait(operator, context, run, place.address, left.id)
             raise
-
-
-def _conf_of(operator: Any) -> dict[str, str]:
-    return {key: str(value) for key, value in (operator.conf or {}).items()}
 
 
 def defers(operator: Any, job: Job) -> bool:
@@ -125,7 +121,7 @@ def outcome_after_wait(
         raise without_stack(AirflowFailException(message)) from None
     if event["how"] == "lost":
         operator.log.warning("the triggerer could not follow the statement, so this worker waits")
-    outcome = run.outcome_after_wait(found, event, _conf_of(operator))
+    outcome = run.outcome_after_wait(found, event)
     operator.sql = sql or operator.sql
     if outcome is not None and outcome.status is Status.FAILED and event["how"] == "late":
         return replace(outcome, message=_LATE)

@@ -69,11 +69,13 @@ _SECONDS_TO_END = 60.0  # of a statement that was interrupted
 class ConnectOperations:
     """The record of one task instance; each attempt makes its own object.
 
-    ``path`` is the attempt's, ``url`` the server's. ``defers`` says that the attempt leaves a
-    statement that takes long to the triggerer.
+    ``path`` is the attempt's, ``url`` the server's, and ``conf`` are the settings of the job's
+    session. ``defers`` says that the attempt leaves a statement that takes long to the triggerer.
     """
 
-    def __init__(self, context: Context, path: StoragePath, url: str, defers: bool = False) -> None:
+    def __init__(
+        self, context: Context, path: StoragePath, url: str, conf: Mapping[str, str], defers: bool
+    ) -> None:
         from airflow_hive_opt.spark.session.connect import server_of
 
         self._record = OperationRecord(context, path)
@@ -81,24 +83,24 @@ class ConnectOperations:
         self._attempt = int(context["ti"].try_number)
         self._cause = cause_of(context)
         self._work = ""
-        self._conf: Mapping[str, str] = {}
+        self._conf = conf
         self._defers = defers
         self._is_stopped = False
         self._waits_for: OperationId | None = None  # not one that this process has begun
         self._own: RemoteOperation | None = None
 
-    def outcome_of_earlier(self, job: Job, conf: Mapping[str, str]) -> Outcome | None:
+    def outcome_of_earlier(self, job: Job) -> Outcome | None:
         """Waits until what an earlier attempt has begun has ended.
 
-        Returns its outcome if it has done the job, so that this attempt has nothing to do. ``conf``
-        are the settings of the job's session. An operation that does other work is interrupted, and
-        so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
-        does not say that it has ended, if it has left files that this attempt would add, or if this
-        attempt is stopped. Raises ``AirflowFailException`` if the server does not know how it has
-        ended, if it has not succeeded and may have written, or if the connection names another
-        server now. Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
+        Returns its outcome if it has done the job, so that this attempt has nothing to do. An
+        operation that does other work is interrupted, and so is one of a task that somebody has
+        cleared. Raises ``AirflowException`` if the server does not say that it has ended, if it has
+        left files that this attempt would add, or if this attempt is stopped. Raises
+        ``AirflowFailException`` if the server does not know how it has ended, if it has not
+        succeeded and may have written, or if the connection names another server now. Raises
+        ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
-        self._work, self._conf = job.digest_with(conf), conf
+        self._work = job.digest_with(self._conf)
         try:
             found = self._record.read()
         except UnreadableRecord as error:
@@ -110,7 +112,7 @@ class ConnectOperations:
         same = (found.work, found.cause) == (self._work, self._cause)
         is_same = same and found.attempt < self._attempt
         is_retry = found.cause == self._cause
-        given = found, self._url, job, conf, is_retry
+        given = found, self._url, job, self._conf, is_retry
         if found.server != self._server and not found.has_ended:
             check_other_server(found, self._server, self._cause)
             check_left_files(*given)
@@ -135,17 +137,15 @@ class ConnectOperations:
         return None
 
     def outcome_after_wait(
-        self, waited_for: OperationId, event: Mapping[str, Any], conf: Mapping[str, str]
+        self, waited_for: OperationId, event: Mapping[str, Any]
     ) -> Outcome | None:
         """The outcome of an operation for which the triggerer has waited; ``event`` is its event.
 
-        ``conf`` are the settings of the job's session. Returns ``None`` if the attempt has its work
-        still to do: the operation never began, or an earlier attempt's has failed. Raises what
-        :meth:`outcome_of_earlier` raises.
+        Returns ``None`` if the attempt has its work still to do: the operation never began, or an
+        earlier attempt's has failed. Raises what :meth:`outcome_of_earlier` raises.
         """
         from airflow_hive_opt.spark.session.operation_protocol import MAY_HAVE_WRITTEN
 
-        self._conf = conf
         found = self._record.read()
         if found is None or found.id != waited_for:
             raise no_record(self._server)

@@ -33,32 +33,33 @@ _PATIENCE = 8.0  # seconds, for two calls to the server of four each
 
 
 class ConnectRun:
-    """One attempt. ``path`` is the attempt's, ``url`` the server's.
+    """One attempt, in sessions with the settings of ``conf``.
 
-    ``defers`` says that it leaves a statement that takes long to the triggerer.
+    ``path`` is the attempt's, ``url`` the server's. ``defers`` says that it leaves a statement that
+    takes long to the triggerer.
     """
 
-    def __init__(self, context: Context, path: StoragePath, url: str, defers: bool = False) -> None:
-        self._url = url
-        self._operations = ConnectOperations(context, path, url, defers)
+    def __init__(
+        self, context: Context, path: StoragePath, url: str, conf: Mapping[str, str], defers: bool
+    ) -> None:
+        self._url, self._conf = url, conf
+        self._operations = ConnectOperations(context, path, url, conf, defers)
         self._session: SparkSession | None = None
         self._stopping: Thread | None = None
 
-    def outcome(
-        self, job: Job, conf: Mapping[str, str], prepared: Callable[[], Prepared]
-    ) -> Outcome:
-        """Runs the job in a new session with the settings of ``conf``.
+    def outcome(self, job: Job, prepared: Callable[[], Prepared]) -> Outcome:
+        """Runs the job in a new session.
 
         ``prepared`` starts what needs no Spark. Raises what ``remote_session`` and
         :meth:`ConnectOperations.outcome_of_earlier` raise, such as ``LeftRunning``.
         """
         operations = self._operations
-        if (done := operations.outcome_of_earlier(job, conf)) is not None:
+        if (done := operations.outcome_of_earlier(job)) is not None:
             return done
         known = prepared()(None)
         if isinstance(known, Outcome):
             return known
-        with remote_session(self._url, conf, operations.may_run) as session:
+        with remote_session(self._url, self._conf, operations.may_run) as session:
             self._session = session
             try:
                 operations.raise_if_stopped()
@@ -73,10 +74,10 @@ class ConnectRun:
                 self._session = None
 
     def outcome_after_wait(
-        self, waited_for: OperationId, event: Mapping[str, Any], conf: Mapping[str, str]
+        self, waited_for: OperationId, event: Mapping[str, Any]
     ) -> Outcome | None:
         """See :meth:`ConnectOperations.outcome_after_wait`."""
-        return self._operations.outcome_after_wait(waited_for, event, conf)
+        return self._operations.outcome_after_wait(waited_for, event)
 
     def raise_if_stopped(self) -> None:
         """Raises ``AirflowException`` after :meth:`interrupt`."""

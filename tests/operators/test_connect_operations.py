@@ -69,15 +69,15 @@ def folder(tmp_path):
     return found
 
 
-def of_try(folder, url, number, defers=False, **fields):
+def of_try(folder, url, number, defers=False, conf=None, **fields):
     found = context(folder, number, **fields)
-    return ConnectOperations(found, folder / f"{number}.json", url, defers)
+    return ConnectOperations(found, folder / f"{number}.json", url, conf or {}, defers)
 
 
-def left_by_first(folder, url, job=JOB, conf=None, process=PROCESS):
+def left_by_first(folder, url, job=JOB, process=PROCESS):
     """The first attempt begins the statement, and its worker dies."""
     first = of_try(folder, url, 1)
-    assert first.outcome_of_earlier(job, conf or {}) is None
+    assert first.outcome_of_earlier(job) is None
     first.begins(process, ID, DONE)
     return first
 
@@ -100,7 +100,7 @@ def test_nothing_begins_after_a_statement_whose_end_is_unknown(folder, answer, j
         left_by_first(folder, server.url)
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
-                of_try(folder, server.url, number).outcome_of_earlier(job, {})
+                of_try(folder, server.url, number).outcome_of_earlier(job)
         assert record_of(folder) is not None
 
 
@@ -109,7 +109,7 @@ def test_a_cleared_task_runs_after_a_statement_whose_end_is_unknown(folder, monk
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         cleared = of_try(folder, server.url, 2, max_tries=2)
-        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert cleared.outcome_of_earlier(JOB) is None
         assert "interrupt" in server.calls
     assert record_of(folder) is None
     assert "rows that are there twice" in caplog.text
@@ -126,7 +126,7 @@ def test_an_attempt_keeps_the_record_of_its_own_statement_whose_end_is_unknown(f
 def test_a_statement_that_never_reached_the_server_runs(folder):
     with answering(NEVER_THERE) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -137,7 +137,7 @@ def test_an_error_that_is_not_sparks_is_no_end(folder, answer):
     with answering(answer) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
         assert record_of(folder) is not None
 
 
@@ -166,7 +166,7 @@ def test_clearing_another_task_of_the_run_repeats_nothing(folder):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)
         retry = of_try(folder, server.url, 2, clear_number=1)
-        assert retry.outcome_of_earlier(JOB, {}) == DONE
+        assert retry.outcome_of_earlier(JOB) == DONE
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_clearing_another_task_of_the_run_repeats_nothing(folder):
 def test_other_work_runs_and_the_log_says_that_the_old_has_succeeded(folder, caplog, job, conf):
     with answering(succeeds) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 2).outcome_of_earlier(job, conf) is None
+        assert of_try(folder, server.url, 2, conf=conf).outcome_of_earlier(job) is None
     assert "has succeeded, but this try has another statement" in caplog.text
 
 
@@ -197,7 +197,7 @@ def test_an_attempt_that_is_stopped_while_it_waits_begins_nothing(folder):
 
         server.reattach = interrupted
         with pytest.raises(AirflowException, match="was stopped"):
-            second.outcome_of_earlier(JOB, {})
+            second.outcome_of_earlier(JOB)
         assert server.calls == ["reattach", "interrupt"]
         with pytest.raises(AirflowException, match="was stopped"):
             second.begins(PROCESS, ID, DONE)
@@ -215,7 +215,7 @@ def test_a_stop_between_record_and_statement_begins_nothing(folder, answer):
         with pytest.raises(AirflowException, match="was stopped"):
             stopped.settled(lambda: stopped.begins(PROCESS, ID, DONE))
         assert not stopped.may_run()
-        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB) is None
         assert server.calls == []
     assert record_of(folder) is None
 
@@ -233,7 +233,7 @@ def test_a_timeout_while_an_attempt_waits_interrupts_the_statement(folder, monke
         module = "airflow_hive_opt.spark.session.connect_operation.LeftOperation.ending"
         monkeypatch.setattr(module, times_out)
         with pytest.raises(TimedOut):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
         assert server.calls == ["interrupt"]
     assert record_of(folder) is not None
 
@@ -260,21 +260,21 @@ def test_responses_that_the_server_has_are_the_end():
 def test_the_cause_is_that_of_the_task_alone(folder):
     """A context without a DAG run is enough."""
     found = {"ti": SimpleNamespace(try_number=1, max_tries=3)}
-    assert ConnectOperations(found, folder / "1.json", "sc://here")._cause == "3"
+    assert ConnectOperations(found, folder / "1.json", "sc://here", {}, False)._cause == "3"
 
 
 def test_a_statement_that_the_triggerer_saw_succeed_is_not_asked_about(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         for number in (1, 2):  # also the next attempt, if this one dies
-            assert of_try(folder, server.url, number).outcome_after_wait(ID, SUCCEEDED, {}) == DONE
+            assert of_try(folder, server.url, number).outcome_after_wait(ID, SUCCEEDED) == DONE
         assert server.calls == []
 
 
 def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(folder):
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
     assert found.status is Status.FAILED
     assert "[DIVIDE_BY_ZERO] Division by zero." in found.message
     assert record_of(folder) is None
@@ -284,18 +284,18 @@ def test_a_statement_that_failed_while_its_task_was_deferred_fails_the_task(fold
 def test_a_deferred_attempt_has_its_work_still_to_do(folder, number, answer):
     with answering(answer) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED, {}) is None
+        assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED) is None
     assert record_of(folder) is None
 
 
 def test_a_deferred_attempt_without_a_record_begins_nothing(folder):
     with answering(succeeds) as server:
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED, {})
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
         left_by_first(folder, server.url)
         other = replace(ID, operation="1")
         with pytest.raises(AirflowFailException, match="no record any more"):
-            of_try(folder, server.url, 1).outcome_after_wait(other, SUCCEEDED, {})
+            of_try(folder, server.url, 1).outcome_after_wait(other, SUCCEEDED)
     assert record_of(folder) is not None
 
 
@@ -303,7 +303,7 @@ def test_the_end_of_a_deferred_statement_may_be_unknown(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how .* clear the task"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
+            of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
     assert record_of(folder) is not None
 
 
@@ -313,13 +313,13 @@ def test_a_deferrable_retry_leaves_an_earlier_statement_to_the_triggerer(folder,
         left_by_first(folder, server.url)
         retry = of_try(folder, server.url, 2, defers=True)
         with pytest.raises(LeftRunning) as left:
-            retry.outcome_of_earlier(JOB, {})
+            retry.outcome_of_earlier(JOB)
         assert left.value.id == ID
         assert server.calls == ["reattach"]
         retry.stop()  # the user's, before the task is deferred
         assert server.calls == ["reattach", "interrupt"]
         server.reattach = succeeds
-        assert of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB, {}) == DONE
+        assert of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB) == DONE
 
 
 def test_a_merge_that_may_run_again_waits_in_its_worker(folder, caplog):
@@ -340,7 +340,7 @@ def test_a_deferrable_retry_says_why_it_leaves_an_earlier_statement_to_the_trigg
     with answering(refuses("the token has expired", domain="proxy.example")) as server:
         left_by_first(folder, server.url)
         with pytest.raises(LeftRunning):
-            of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2, defers=True).outcome_of_earlier(JOB)
     assert "the triggerer waits for it: the server does not say: the token" in caplog.text
 
 
@@ -352,7 +352,7 @@ def test_what_the_triggerer_knows_of_a_failure_counts_if_the_server_forgets_it(
     event = {"how": "failed", "condition": condition, "is_refused": is_refused}
     with answering(GONE) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
     assert found.status is (Status.REFUSED if is_refused else Status.FAILED)
     assert (f"[{condition}]" in found.message) is bool(condition)
     assert record_of(folder) is None
@@ -363,10 +363,8 @@ def test_a_statement_that_the_triggerer_saw_stopped_may_have_written(folder):
     with answering(GONE) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match="does not know how"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE, {})
-        assert (
-            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
-        )
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
     assert recorded(folder).may_have_written
 
 
@@ -378,7 +376,7 @@ def test_the_record_of_an_interrupted_statement_stays_for_the_retry(folder, monk
         assert first.settled(lambda: failed) is failed
         assert recorded(folder).may_have_written
         other = of_try(folder, server.url, 2)
-        assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2"), {}) is None
+        assert other.outcome_of_earlier(replace(JOB, sql="INSERT INTO r SELECT 2")) is None
     assert record_of(folder) is None
     assert "try 1 may have written, but this try has another" in caplog.text
 
@@ -402,7 +400,7 @@ def test_a_server_that_fails_does_not_say_whether_a_statement_has_written(folder
     with answering(CANCELED) as server:
         left_by_first(folder, server.url).stop_own()
         with pytest.raises(AirflowException, match="the metastore is away") as raised:
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
     assert not isinstance(raised.value, AirflowFailException)
     assert recorded(folder).may_have_written
 
@@ -414,10 +412,10 @@ def test_an_interrupted_statement_that_may_have_written_is_not_repeated(folder, 
         left_by_first(folder, server.url).stop_own()
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
-                of_try(folder, other.url, number).outcome_of_earlier(JOB, {})
+                of_try(folder, other.url, number).outcome_of_earlier(JOB)
             assert recorded(folder).may_have_written
         cleared = of_try(folder, other.url, 4, max_tries=4)
-        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert cleared.outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -425,7 +423,7 @@ def test_an_interrupted_statement_that_has_not_written_runs_again(folder, monkey
     tells(monkeypatch, None)
     with answering(CANCELED) as server:
         left_by_first(folder, server.url)  # its worker is killed, and the server interrupts it
-        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -443,7 +441,7 @@ def test_a_statement_that_the_server_has_dropped_may_have_written(folder, monkey
         left_by_first(folder, server.url)
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match=r"r is newer.* clear the task"):
-                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+                of_try(folder, server.url, number).outcome_of_earlier(JOB)
             assert recorded(folder).may_have_written
 
 
@@ -451,9 +449,7 @@ def test_a_statement_that_the_triggerer_saw_dropped_may_have_written(folder):
     event = {"how": "failed", "condition": "OPERATION_ORPHANED", "is_refused": False}
     with answering(NEVER_THERE) as server:
         left_by_first(folder, server.url)
-        assert (
-            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
-        )
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
     assert recorded(folder).may_have_written
 
 
@@ -492,9 +488,9 @@ def test_an_error_that_is_not_sparks_may_come_after_the_commit(folder, monkeypat
         assert first.settled(lambda: failed) is failed
         assert recorded(folder).may_have_written
         with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer.* clear"):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
         tells(monkeypatch, None)
-        assert of_try(folder, server.url, 3).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 3).outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -521,7 +517,7 @@ def test_a_failure_that_the_server_does_not_tell_may_come_after_the_commit(folde
     with answering(ABANDONED, lambda context: runs(context, "FAILED")) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowFailException, match=r"not succeeded.* r is newer"):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
     assert recorded(folder).may_have_written
 
 
@@ -530,7 +526,7 @@ def test_an_unclear_failure_that_the_triggerer_saw_may_come_after_the_commit(fol
     event = {"how": "failed", "condition": "UNCLEAR_ERROR", "is_refused": False}
     with answering(answer) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
     assert found.status is Status.FAILED
     assert "UNCLEAR" not in found.message
     assert recorded(folder).may_have_written
@@ -553,7 +549,7 @@ def test_a_stop_while_the_retry_opens_its_channel_interrupts_the_statement(folde
         monkeypatch.setattr(connect_operation, "left_operation", stopped)
         tells(monkeypatch, None)
         with pytest.raises(AirflowException, match="was stopped, so no statement begins"):
-            retry.outcome_of_earlier(JOB, {})
+            retry.outcome_of_earlier(JOB)
         assert server.calls[:2] == ["interrupt", "reattach"]
 
 
@@ -566,7 +562,8 @@ def test_a_task_waits_for_its_stop_if_its_handler_could_not(folder, monkeypatch)
             time.sleep(0.5)
             ended.append(True)
 
-    operator = SimpleNamespace(attempt_path=lambda _: folder / "1.json", conn_id="server")
+    path = folder / "1.json"
+    operator = SimpleNamespace(attempt_path=lambda _: path, conn_id="server", conf=None)
     place = SimpleNamespace(address="sc://127.0.0.1:1")
     with connected(operator, context(folder, 1), place) as run:
         monkeypatch.setattr(run, "_end", end)
@@ -585,7 +582,7 @@ def test_the_words_of_a_failure_are_the_servers(folder):
     event = {"how": "failed", "condition": "OTHER", "is_refused": True}
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event, {})
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, event)
     assert (found.status, "Division by zero" in found.message) == (Status.FAILED, True)
 
 
@@ -595,9 +592,9 @@ def test_an_attempt_waits_for_a_minute_only_for_what_it_has_interrupted(folder, 
         left_by_first(folder, server.url)
         cleared = of_try(folder, server.url, 2, max_tries=2)
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
-            cleared.outcome_of_earlier(JOB, {})
+            cleared.outcome_of_earlier(JOB)
         with pytest.raises(AirflowException, match="nothing shows that it has ended"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE, {})
+            of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
         assert server.calls == ["interrupt", "reattach"] * 2
     assert record_of(folder) is not None
 
@@ -605,14 +602,14 @@ def test_an_attempt_waits_for_a_minute_only_for_what_it_has_interrupted(folder, 
 def test_a_retry_whose_time_is_over_begins_nothing(folder):
     with answering(FAILED) as server:
         left_by_first(folder, server.url)
-        found = of_try(folder, server.url, 2).outcome_after_wait(ID, LATE, {})
+        found = of_try(folder, server.url, 2).outcome_after_wait(ID, LATE)
     assert found.status is Status.FAILED
 
 
 def test_a_worker_waits_for_what_the_triggerer_could_not_follow(folder):
     with answering(in_turn(is_cut, succeeds)) as server:
         left_by_first(folder, server.url)
-        assert of_try(folder, server.url, 1).outcome_after_wait(ID, LOST, {}) == DONE
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, LOST) == DONE
         assert server.calls == ["reattach", "reattach"]
 
 
@@ -650,7 +647,7 @@ def test_a_statement_of_a_server_that_was_started_again_runs_again(folder, monke
     is_started_again(monkeypatch, lambda before, *_: before == AT_AN_ADDRESS)
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
-        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
     assert "the server was started again since" in caplog.text
 
@@ -661,7 +658,7 @@ def test_a_statement_that_wrote_before_its_server_ended_is_not_repeated(folder, 
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         for number in (2, 3):
             with pytest.raises(AirflowFailException, match="r has been written to"):
-                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+                of_try(folder, server.url, number).outcome_of_earlier(JOB)
     assert recorded(folder).may_have_written
 
 
@@ -670,7 +667,7 @@ def test_another_server_does_not_know_whether_a_statement_has_ended(folder, monk
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         with pytest.raises(AirflowFailException, match="may even still run"):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
     assert not recorded(folder).has_ended
 
 
@@ -682,7 +679,7 @@ def test_a_server_that_fails_does_not_say_whether_it_was_started_again(folder, m
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         with pytest.raises(AirflowException, match="NO_ANSWER.* The next try asks again") as raised:
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
     assert not isinstance(raised.value, AirflowFailException)
     assert not recorded(folder).has_ended
 
@@ -698,7 +695,7 @@ def test_an_attempt_that_is_stopped_while_an_old_server_ends_begins_nothing(fold
 
         is_started_again(monkeypatch, stopped)
         with pytest.raises(AirflowException, match="was stopped, so no statement begins"):
-            second.outcome_of_earlier(JOB, {})
+            second.outcome_of_earlier(JOB)
     assert not recorded(folder).has_ended
 
 
@@ -708,10 +705,10 @@ def test_a_deferred_statement_whose_server_was_started_again_is_left_to_the_retr
     is_started_again(monkeypatch, lambda *_: True)
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
-        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED, {})
+        found = of_try(folder, server.url, 1).outcome_after_wait(ID, ENDED)
         assert (found.status, "The next try looks" in found.message) == (Status.FAILED, True)
         assert recorded(folder).may_have_written
-        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB, {}) is None
+        assert of_try(folder, server.url, 2).outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -722,9 +719,7 @@ def test_a_failure_that_the_triggerer_knows_is_none_of_a_server_that_was_started
     with answering(GONE) as server:
         left_by_first(folder, server.url, process=AT_AN_ADDRESS)
         event = {"how": "failed", "condition": "DIVIDE_BY_ZERO"}
-        assert (
-            of_try(folder, server.url, 1).outcome_after_wait(ID, event, {}).status is Status.FAILED
-        )
+        assert of_try(folder, server.url, 1).outcome_after_wait(ID, event).status is Status.FAILED
     assert record_of(folder) is None
 
 
@@ -735,11 +730,11 @@ def test_files_that_the_next_statement_would_add_stop_each_attempt(folder, monke
         left_by_first(folder, server.url)
         for _ in range(2):
             with pytest.raises(AirflowException, match="/_temporary/0 has files .*delete") as no:
-                of_try(folder, server.url, 2, max_tries=max_tries).outcome_of_earlier(JOB, {})
+                of_try(folder, server.url, 2, max_tries=max_tries).outcome_of_earlier(JOB)
             assert not isinstance(no.value, AirflowFailException)
         tells(monkeypatch, None)
         last = of_try(folder, server.url, 3, max_tries=max_tries)
-        assert last.outcome_of_earlier(JOB, {}) is None
+        assert last.outcome_of_earlier(JOB) is None
     assert record_of(folder) is None
 
 
@@ -752,11 +747,11 @@ def test_a_cleared_task_adds_no_left_files_whatever_it_runs(folder, monkeypatch,
         for number in (2, 3):
             cleared = of_try(folder, server.url, number, max_tries=3)
             with pytest.raises(AirflowException, match="/_temporary/0 has files"):
-                cleared.outcome_of_earlier(job, {})
+                cleared.outcome_of_earlier(job)
         assert recorded(folder).may_have_written is (how == "other work")
         tells(monkeypatch, None)
         last = of_try(folder, server.url, 4, max_tries=3)
-        assert last.outcome_of_earlier(job, {}) is None
+        assert last.outcome_of_earlier(job) is None
     assert record_of(folder) is None
 
 
@@ -769,9 +764,9 @@ def test_a_cleared_task_whose_table_can_not_be_read_runs(folder, monkeypatch, ca
     with answering(CANCELED) as server:
         left_by_first(folder, server.url)
         with pytest.raises(AirflowException, match="nothing shows whether it has written: .*s3"):
-            of_try(folder, server.url, 2).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2).outcome_of_earlier(JOB)
         cleared = of_try(folder, server.url, 3, max_tries=3)
-        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert cleared.outcome_of_earlier(JOB) is None
     assert "rows that are there twice" in caplog.text
 
 
@@ -780,7 +775,7 @@ def test_a_cleared_task_warns_if_its_table_has_been_written_to(folder, monkeypat
     with answering(CANCELED) as server:
         left_by_first(folder, server.url)
         cleared = of_try(folder, server.url, 2, max_tries=2)
-        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert cleared.outcome_of_earlier(JOB) is None
     assert "r has been written to. Look for rows that are there twice" in caplog.text
 
 
@@ -808,11 +803,11 @@ def test_a_clear_gets_past_a_record_of_another_version(folder, caplog, version):
         with_version(folder, version)
         for number in (2, 3):
             with pytest.raises(AirflowException, match="version .* has ended, clear the task"):
-                of_try(folder, server.url, number).outcome_of_earlier(JOB, {})
+                of_try(folder, server.url, number).outcome_of_earlier(JOB)
         with pytest.raises(AirflowException, match="clear the task"):
-            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED, {})
+            of_try(folder, server.url, 1).outcome_after_wait(ID, SUCCEEDED)
         cleared = of_try(folder, server.url, 4, max_tries=5)
-        assert cleared.outcome_of_earlier(JOB, {}) is None
+        assert cleared.outcome_of_earlier(JOB) is None
         assert "look for rows that are there twice" in caplog.text
         cleared.begins(PROCESS, ID, DONE)
         assert server.calls == []
@@ -823,5 +818,5 @@ def test_a_damaged_record_says_how_to_get_past_it(folder):
         left_by_first(folder, server.url)
         Store(folder).set("spark_connect_operation", record_of(folder).decode()[:-50])
         with pytest.raises(AirflowException, match="delete 'spark_connect_operation' from its"):
-            of_try(folder, server.url, 2, max_tries=5).outcome_of_earlier(JOB, {})
+            of_try(folder, server.url, 2, max_tries=5).outcome_of_earlier(JOB)
         assert server.calls == []
