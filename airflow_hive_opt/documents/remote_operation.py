@@ -56,11 +56,15 @@ class ServerProcess:
 class OverwrittenPartition:
     """A partition before an operation that replaces it if its query returns rows.
 
-    If the query returns none, all files of the partition's ``folder`` stay, and the statement
-    ``emptied_by`` still has to run. ``files`` is a digest of them, and ``a_file`` the path of one;
-    both are empty without files.
+    - ``partition`` is its table and values in SQL. The names of the operation's files begin with
+      ``basename``, which no other operation has.
+    - If the query returns no row, all files of the partition's ``folder`` stay, and the statement
+      ``emptied_by`` still has to run. ``files`` is a digest of them, and ``a_file`` the path of
+      one; both are empty without files.
     """
 
+    partition: str
+    basename: str
     folder: str
     files: str
     a_file: str
@@ -100,4 +104,4 @@ class RemoteOperation:
         return self.has_succeeded or self.may_have_written
 
 
-REMOTE_OPERATION = Format("remote operation", 7, RemoteOperation)
+REMOTE_OPERATION = Format("remote operation", 8, RemoteOperation)

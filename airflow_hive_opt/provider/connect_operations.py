@@ -28,6 +28,7 @@ from airflow_hive_opt.provider.earlier_statement import (
     empty_overwritten,
     ending_if_unknown,
     failed_outcome,
+    has_overwritten,
     interrupt,
     no_record,
     not_ended,
@@ -121,6 +122,8 @@ class ConnectOperations:
         ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
             return self._adopted(found)
+        if is_same and ending in ("unclear", "unknown") and has_overwritten(*given[:2], self._conf):
+            return self._adopted(replace(found, before=None))  # nothing to empty
         if ending == "unknown":
             ending = ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
         if is_retry and found.work != self._work:

@@ -108,6 +108,35 @@ def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str])
             raise without_stack(AirflowException(message)) from None
 
 
+def has_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> bool:
+    """Whether the operation has overwritten its partition, although nobody knows how it has ended.
+
+    It is on the server at ``url``. ``conf`` are the settings of its session. Raises
+    ``AirflowException`` if the server fails, and ``SparkStartError``.
+    """
+    if found.before is None:
+        return False
+    from pyspark.errors import PySparkException
+
+    from airflow_hive_opt.documents.error_text import in_words
+    from airflow_hive_opt.spark.map_join import dynamic_overwrite
+    from airflow_hive_opt.spark.session.connect import remote_session
+
+    folder = found.before.folder
+    with remote_session(url, conf) as session:
+        try:
+            is_there = dynamic_overwrite.has_overwritten(session, found.before)
+        except PySparkException as error:
+            message = (
+                f"nothing shows whether the statement of try {found.attempt} of this task has "
+                f"overwritten {folder}: {in_words(error)}. The next try looks again"
+            )
+            raise without_stack(AirflowException(message)) from None
+    if is_there:
+        log.info("the files of the statement of try %d are in %s", found.attempt, folder)
+    return is_there
+
+
 def no_record(server: str) -> AirflowFailException:
     """The error of a task that has waited for a statement whose record is gone."""
     message = (

@@ -30,7 +30,7 @@ _TRIGGERER = """
 """
 _SLOWLY = 12_000  # milliseconds for each row
 # The ID of the job that has written a file.
-_JOB = re.compile(r"part-\d+-([0-9a-f-]{36})")
+_JOB = re.compile(r"part-(?:[0-9a-f]{16}-)?\d+-([0-9a-f-]{36})")
 
 
 def name_of(number: int) -> str:

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, SIGSTOP
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
@@ -190,6 +190,32 @@ def test_a_statement_that_ended_with_its_server_runs_again(
     made(tmp_path, sql).execute(context(tmp_path, 2))
     assert rows(server, table) == ROWS
     assert "the server was started again since" in caplog.text
+
+
+def test_an_overwrite_that_had_succeeded_is_not_repeated(server, result, tmp_path, caplog):
+    """The server ends before anybody has heard of it; the names of the files say it."""
+    table, at = result
+    sql = INSERT.format(verb="OVERWRITE TABLE", first_slow=2).format(table=table)
+    with first_attempt(tmp_path, sql) as task:
+        while not any(at.glob(".spark-staging-*")):
+            assert task.poll() is None, (tmp_path / "first.log").read_text()
+            time.sleep(0.02)
+        task.send_signal(SIGSTOP)
+        deadline = time.monotonic() + 60
+        while rows(server, table) != ROWS or any(at.glob(".spark-staging-*")):
+            assert time.monotonic() < deadline
+        server.kill(SIGKILL)
+    server.start()
+    files = sorted(at.rglob("*.parquet"))
+    caplog.set_level(logging.INFO)
+    for number in (2, 3):
+        summary = made(tmp_path, sql).execute(context(tmp_path, number))
+        assert summary["uri"].endswith("/1.json")
+    assert "the files of the statement of try 1 are in file:" in caplog.text
+    assert sorted(at.rglob("*.parquet")) == files
+    made(tmp_path, sql).execute(context(tmp_path, 4, max_tries=4))  # somebody has cleared the task
+    assert rows(server, table) == ROWS
+    assert not set(files) & set(at.rglob("*.parquet"))
 
 
 @VERBS

@@ -22,6 +22,7 @@ from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
     NotEmptied,
     dynamic_overwrite,
     empty_if_unwritten,
+    has_overwritten,
 )
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.session.connect import remote_session
@@ -77,8 +78,8 @@ def run(session, tmp_path, sql):
     return join(session, job, prune(session, job, path), path)
 
 
-def runs_dynamically(session, sql):
-    """Executes the statement; returns whether it ran as a dynamic overwrite."""
+def ran_as(session, sql):
+    """Executes the statement; returns what was there before, if it ran as a dynamic overwrite."""
     found = []
 
     @contextmanager
@@ -87,7 +88,12 @@ def runs_dynamically(session, sql):
         yield
 
     execute(session, (sql,), {}, 0, begins)
-    return found != [None]
+    return found[0]
+
+
+def runs_dynamically(session, sql):
+    """Executes the statement; returns whether it ran as a dynamic overwrite."""
+    return ran_as(session, sql) is not None
 
 
 @pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0], FORMATS[2]))
@@ -323,6 +329,59 @@ def test_a_partition_is_not_emptied_if_another_job_has_added_rows(remote, make):
     with pytest.raises(NotEmptied, match="another job has changed it"):
         empty_if_unwritten(remote, before)
     assert state(remote, "result") == found
+
+
+@pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
+def test_the_files_of_a_statement_say_that_it_has_overwritten(remote, make, how):
+    folder = make(how) / "ds=2026-01-31" / "n=3"
+    head = HEAD.format("over.result")
+    before = dynamic_overwrite(remote, head + "VALUES (5, 'a')", {}).before
+    assert not has_overwritten(remote, before)
+    before = ran_as(remote, head + "VALUES (5, 'a')")
+    assert has_overwritten(remote, before)
+    assert all(file.name.startswith(before.basename) for file in folder.glob("[!.]*"))
+    remote.sql(head.replace("OVERWRITE", "INTO") + "VALUES (6, 'added')")
+    assert has_overwritten(remote, before)
+    after = ran_as(remote, head + "VALUES (7, 'b')")
+    assert not has_overwritten(remote, before)
+    assert has_overwritten(remote, after)
+    assert not has_overwritten(remote, ran_as(remote, head + "SELECT 1, 'none' WHERE 1 = 2"))
+
+
+def test_files_beside_or_outside_a_partition_do_not_count(remote, make):
+    """Another job has made the folder before they were moved there; the metastore has no entry."""
+    folder = make() / "ds=2026-01-31" / "n=3"
+    head = HEAD.format("over.result")
+    before = ran_as(remote, head + "VALUES (5, 'a')")
+    nested = folder / "n=3"
+    nested.mkdir()
+    for file in folder.glob("*part-*"):
+        file.rename(nested / file.name)
+    assert not has_overwritten(remote, before)
+    for file in nested.glob("*part-*"):
+        file.rename(folder / file.name)
+    nested.rmdir()
+    assert has_overwritten(remote, before)
+    spec = before.partition.removeprefix("`spark_catalog`.`over`.`result` ")
+    remote.sql(f"ALTER TABLE over.result {spec} SET LOCATION '{folder.with_name('n=4')}'")
+    assert not has_overwritten(remote, before)
+    kept = folder.rename(folder.with_name("kept"))
+    remote.sql(f"ALTER TABLE over.result DROP {spec}")
+    kept.rename(folder)
+    assert not has_overwritten(remote, before)
+
+
+def test_a_setting_for_the_names_of_files_counts(remote, make):
+    folder = make() / "ds=2026-01-31" / "n=3"
+    remote.conf.set("mapreduce.output.basename", "mine")
+    try:
+        before = ran_as(remote, HEAD.format("over.result") + "VALUES (5, 'a')")
+        assert remote.conf.get("mapreduce.output.basename") == "mine"
+    finally:
+        remote.conf.unset("mapreduce.output.basename")
+    assert before.basename.startswith("mine-")
+    assert has_overwritten(remote, before)
+    assert [file.name[:5] for file in folder.glob("[!._]*")] == ["mine-"]
 
 
 def test_folders_with_special_names(remote, make, tmp_path):

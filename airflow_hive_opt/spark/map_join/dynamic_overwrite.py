@@ -5,7 +5,8 @@ write to the table share, and removes the old rows before the query runs, see ``
 protocol gives no access to the storage. But Spark's dynamic overwrite has a folder of its own for
 each job. At the job's end it deletes the partition's folder and renames the new one. It does
 neither if the query returns no row. So this module then checks whether the partition's files have
-changed, and empties the partition if they have not.
+changed, and empties the partition if they have not. The names of a job's files say that they are
+its own. So a retry sees them there if nobody knows how the statement has ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -36,7 +38,7 @@ from airflow_hive_opt.statement.one_partition import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +47,9 @@ _DYNAMIC = re.compile(
     r"Execute InsertIntoHadoopFsRelationCommand [^\n]*[\[ ]partitionOverwriteMode=dynamic[,\]]",
     re.IGNORECASE,
 )
-MODE = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
-"""The option is enough, but with a legacy setting Spark forgets it once it has cached the table."""
-
+# The option is enough, but with a legacy setting Spark forgets it once it has cached the table.
+_MODE = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+_BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files begin
 # Jobs that end at once would all write the file _SUCCESS in the table's folder.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
@@ -60,13 +62,15 @@ class NotEmptied(Exception):
 
 @dataclass(frozen=True)
 class DynamicOverwrite:
-    """The ``text`` that runs instead of a statement's own, and what is there ``before``.
-
-    :data:`MODE` are settings of the session while it runs.
-    """
+    """The ``text`` that runs instead of a statement's own, and what is there ``before``."""
 
     text: str
     before: OverwrittenPartition
+
+    @property
+    def conf(self) -> dict[str, str]:
+        """The settings of the session while the text runs."""
+        return {**_MODE, _BASENAME: self.before.basename}
 
 
 def dynamic_overwrite(
@@ -121,7 +125,10 @@ def _planned(
     name = ".".join(map(quote, parts))
     # Without files there is nothing to delete, but the metastore gets the partition.
     emptied_by = whole.without_rows("OVERWRITE" if files else "INTO", name, columns)
-    return DynamicOverwrite(text, OverwrittenPartition(folder, files, a_file, emptied_by))
+    basename = f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}"
+    partition = f"{name} {whole.spec}"
+    before = OverwrittenPartition(partition, basename, folder, files, a_file, emptied_by)
+    return DynamicOverwrite(text, before)
 
 
 def _folder(
@@ -132,13 +139,33 @@ def _folder(
     if not location.startswith(_MOVES) or is_transactional(table.get("table_properties") or {}):
         return None
     usual = "/".join([location, *(f"{name}={value}" for name, value in found.partition)])
+    return usual if _location(session, f"{found.table} {found.spec}") in (usual, None) else None
+
+
+def _location(session: SparkSession, partition: str) -> str | None:
+    """Where the metastore says that the partition is; ``None`` if it has none."""
     try:
-        place = description_of(session, f"{found.table} {found.spec}")["location"]
+        return str(description_of(session, partition)["location"])
     except AnalysisException as error:
         if condition_of(error) != "PARTITIONS_NOT_FOUND":
             raise
-        return usual
-    return usual if place == usual else None
+        return None
+
+
+def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool:
+    """Whether the partition has all rows of the statement that was to overwrite it.
+
+    Spark moves all files there in one step; a new partition is one in the metastore after that.
+    ``False`` also if another job has replaced the files since. Raises Spark's errors.
+    """
+    name = before.folder.rpartition("/")[2]
+
+    def own(files: DataFrame) -> DataFrame:
+        nested = files.path.contains(f"/{name}/{name}/")  # moved there beside those of another job
+        return files.where(files.path.contains(f"/{name}/{before.basename}-") & ~nested).limit(1)
+
+    is_there = bool(files_below(session, before.folder, own))
+    return is_there and _location(session, before.partition) == before.folder
 
 
 def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:

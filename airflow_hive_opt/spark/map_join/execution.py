@@ -18,11 +18,7 @@ from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.branch import NotPublished
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.map_join.dynamic_overwrite import (
-    MODE,
-    dynamic_overwrite,
-    empty_if_unwritten,
-)
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import dynamic_overwrite, empty_if_unwritten
 from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
@@ -206,15 +202,15 @@ def _over_connect(
     found = dynamic_overwrite(session, text, parameters)
     if found is None or not (is_accepted or _accepts(session, text, parameters)):
         return _Planned(lambda: _sql(session, text, parameters, show_rows))
-    dynamic, before = found.text, found.before
+    overwrite = found
 
     def run() -> _Found:
-        with conf_set(session, MODE):
-            answer = _sql(session, dynamic, parameters, show_rows)
-        empty_if_unwritten(session, before)
+        with conf_set(session, overwrite.conf):
+            answer = _sql(session, overwrite.text, parameters, show_rows)
+        empty_if_unwritten(session, overwrite.before)
         return answer
 
-    return _Planned(run, before)
+    return _Planned(run, overwrite.before)
 
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
