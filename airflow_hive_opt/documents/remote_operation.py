@@ -59,15 +59,15 @@ class OverwrittenPartition:
     - ``partition`` is its table and values in SQL. The names of the operation's files begin with
       ``basename``, which no other operation has.
     - If the query returns no row, all files of the partition's ``folder`` stay, and the statement
-      ``emptied_by`` still has to run. ``files`` is a digest of them, and ``a_file`` the path of
-      one; both are empty without files.
+      ``emptied_by`` still has to run. ``files`` is a digest of them, and ``newest`` is when the
+      newest was written, in milliseconds since 1970; without files they are empty and 0.
     """
 
     partition: str
     basename: str
     folder: str
     files: str
-    a_file: str
+    newest: int
     emptied_by: str
 
 

@@ -75,7 +75,7 @@ def release_session(url: str, found: OperationId, seconds: float) -> None:
 def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> None:
     """Empties the partition that the statement has overwritten if its query has returned no row.
 
-    The statement has succeeded. ``conf`` are the settings of its session. Raises
+    The statement has succeeded. ``conf`` are the settings of a new session. Raises
     ``AirflowException`` if the server at ``url`` fails, ``AirflowFailException`` if that is another
     one or the partition can't be emptied, and ``SparkStartError``.
     """
@@ -111,8 +111,8 @@ def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str])
 def has_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> bool:
     """Whether the operation has overwritten its partition, although nobody knows how it has ended.
 
-    It is on the server at ``url``. ``conf`` are the settings of its session. Raises
-    ``AirflowException`` if the server fails, and ``SparkStartError``.
+    The server at ``url`` looks, in a new session with the settings of ``conf``. Raises
+    ``AirflowException`` if it fails, and ``SparkStartError``.
     """
     if found.before is None:
         return False

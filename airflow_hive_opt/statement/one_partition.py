@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Optional
 
 from sqlglot import exp
@@ -18,7 +19,7 @@ from airflow_hive_opt.statement.tables import is_name
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"0|-?[1-9]\d*")
 _PARTS = ("this", "expression", "overwrite")  # of the syntax tree
-_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class OverwriteOfPartition:
     """The parts of the statement.
 
     ``head`` is its text up to the ``table``, which is quoted, and ``query`` its text after the
-    partition. ``partition`` has the partition's columns as they are written, with their values.
+    partition, with a line break for each one before it. ``partition`` has the partition's columns
+    as they are written, with their values.
     """
 
     head: str
@@ -38,39 +40,39 @@ class OverwriteOfPartition:
         """The statement with the partition's columns and values in this order."""
         return replace(self, partition=tuple(partition.items()))
 
-    def with_dynamic_partition(self, columns: Sequence[str], types: Mapping[str, str]) -> str:
-        """The statement with a dynamic partition and Spark's dynamic overwrite.
+    def with_dynamic_partition(self, types: Mapping[str, str]) -> str:
+        r"""The statement with a dynamic partition and Spark's dynamic overwrite.
 
-        ``columns`` are the table's other columns. ``types`` are those of the partition's columns.
-        Only the last one is dynamic: Spark fetches all partitions that have the other values. Spark
-        4 knows the option; it holds for this statement alone. Without it, Spark would empty all of
-        these partitions, so its plan must show it. If the query returns no row, nothing changes.
+        ``types`` are those of the partition's columns. Only the last one is dynamic: Spark fetches
+        all partitions that have the other values. Spark 4 knows the option; it holds for this
+        statement alone. Without it, Spark would empty all of these partitions, so its plan must
+        show it. If the query returns no row, nothing changes. The query has its own lines, which
+        Spark's errors name. A list of columns would match the fields of nested types by name.
 
-        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d='1') SELECT a FROM s")
-        >>> print(found.with_dynamic_partition(["a"], {"d": "string"}))
-        INSERT OVERWRITE `t` WITH ('partitionOverwriteMode' = 'dynamic') PARTITION (`d`) (`a`, `d`)
+        >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d='1')\nSELECT a FROM s")
+        >>> print(found.with_dynamic_partition({"d": "string"}))  # doctest: +NORMALIZE_WHITESPACE
+        INSERT OVERWRITE `t` WITH ('partitionOverwriteMode' = 'dynamic') PARTITION (`d`)
         SELECT *, CAST('1' AS STRING) FROM (
         SELECT a FROM s
         )
         """
         last, value = self.partition[-1]
         spec = ", ".join([*self._equal(self.partition[:-1]), quote(last)])
-        listed = ", ".join(map(quote, [*columns, last]))
         return (
             f"{self.head}{self.table} WITH ('partitionOverwriteMode' = 'dynamic') "
-            f"PARTITION ({spec}) ({listed})\n"
-            f"SELECT *, CAST('{value}' AS {types[last].upper()}) FROM (\n{self.query}\n)"
+            f"PARTITION ({spec}) SELECT *, CAST('{value}' AS {types[last].upper()}) FROM "
+            f"({self.query}\n)"
         )
 
-    def without_rows(self, verb: str, table: str, columns: Sequence[str]) -> str:
-        """An INSERT of no row into the partition of the same ``table``.
+    def emptied(self, table: str, columns: Sequence[str]) -> str:
+        """A statement that empties the partition of the same ``table``.
 
         >>> found = overwrite_of_partition("INSERT OVERWRITE t PARTITION (d = '1') SELECT a FROM s")
-        >>> found.without_rows("OVERWRITE", "d.t", ["a"])
+        >>> found.emptied("d.t", ["a"])
         "INSERT OVERWRITE d.t PARTITION (`d` = '1') SELECT NULL WHERE false"
         """
         nothing = ", ".join("NULL" for _ in columns)
-        return f"INSERT {verb} {table} {self.spec} SELECT {nothing} WHERE false"
+        return f"INSERT OVERWRITE {table} {self.spec} SELECT {nothing} WHERE false"
 
     @property
     def spec(self) -> str:
@@ -133,7 +135,10 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
         return None
     end = len(statements[0].before + statements[0].text)  # without a semicolon, and what is after
     name = ".".join(quote(part.name) for part in target.parts)
-    return OverwriteOfPartition(sql[: span.start], name, found, sql[span.stop : end].strip())
+    rest = sql[span.stop : end]
+    query = rest.lstrip()
+    lines = (span.of(sql) + rest[: len(rest) - len(query)]).count("\n")
+    return OverwriteOfPartition(sql[: span.start], name, found, "\n" * lines + query.rstrip())
 
 
 def _constant(each: exp.Expression) -> tuple[str, str] | None:
@@ -155,9 +160,21 @@ def is_canonical(value: str, type_: str) -> bool:
     (True, False, True)
     >>> is_canonical("2026-01-31", "date"), is_canonical("2026-1-31", "date")
     (True, False)
+    >>> is_canonical("2026-02-30", "date"), is_canonical("128", "tinyint")  # may become NULL
+    (False, False)
     """
     if type_ == "string":
         return True
     if type_ == "date":
-        return _DAY.fullmatch(value) is not None
-    return type_ in _NUMBERS and _NUMBER.fullmatch(value) is not None
+        return _is_day(value)
+    if type_ not in _BITS or not _NUMBER.fullmatch(value):
+        return False
+    most = 1 << (_BITS[type_] - 1)
+    return -most <= int(value) < most
+
+
+def _is_day(value: str) -> bool:
+    try:
+        return _DAY.fullmatch(value) is not None and bool(date.fromisoformat(value))
+    except ValueError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -156,6 +157,30 @@ def test_parallel_statements_overwrite_their_own_partitions(remote, make, connec
     assert Counter(row[3] for row in rows.elements()) == {3: 4, **each}
 
 
+def test_parallel_statements_may_overwrite_the_same_partition(remote, make, connect_server):
+    """The last one to end wins, and none fails because files vanish while it looks at them."""
+    make()
+    failed = []
+
+    def overwrite(number):
+        try:
+            with remote_session(connect_server.url, {}) as session:
+                for _ in range(4):
+                    rows = f"SELECT {number}, 'new' FROM range(0, 4, 1, 4)"
+                    execute(session, (HEAD.format("over.result") + rows,), {}, 0)
+        except Exception as error:  # noqa: BLE001 - of another thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=overwrite, args=(number,)) for number in (7, 8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    of_day = [row[:2] for row in state(remote, "result")[0].elements() if row[2] == "2026-01-31"]
+    assert of_day in ([(7, "new")] * 4, [(8, "new")] * 4)
+
+
 @pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
 def test_files_of_a_killed_job_stay_out_of_the_table(remote, make, least):
     folder = make()
@@ -224,7 +249,7 @@ def test_spark_fetches_few_partitions_for_it(remote, make, monkeypatch):
     """It fetches those that have all values but the last."""
     make()
     sql = (HEAD + QUERY.format(0)).format("over.result")
-    assert "PARTITION (`ds` = '2026-01-31', `n`) (" in dynamic_overwrite(remote, sql, {}).text
+    assert "PARTITION (`ds` = '2026-01-31', `n`) SELECT" in dynamic_overwrite(remote, sql, {}).text
     monkeypatch.setattr("airflow_hive_opt.spark.map_join.dynamic_overwrite._MOST", 1)
     assert dynamic_overwrite(remote, sql, {}) is not None
     remote.sql("ALTER TABLE over.result ADD PARTITION (ds = '2026-01-31', n = 4)")
@@ -302,6 +327,39 @@ def test_names_and_types_of_any_kind(remote):
     assert dynamic_overwrite(remote, wrong.replace("2026-13-31", "2026-1-1"), {}) is None
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("ARRAY<STRUCT<x: INT, y: INT>>", "array(named_struct('y', 1, 'x', 2))"),
+        ("MAP<STRING, STRUCT<x: INT, y: INT>>", "map('k', named_struct('y', 1, 'x', 2))"),
+        ("STRUCT<a: ARRAY<STRUCT<x: INT, y: INT>>>", "named_struct('a', array(struct(1, 2)))"),
+        ("STRUCT<x: INT, y: INT>", "named_struct('y', 1, 'x', 2)"),
+    ],
+)
+def test_fields_of_nested_types_are_matched_by_position(remote, type_, value):
+    for name in ("result", "plain"):
+        remote.sql(f"DROP TABLE IF EXISTS over.{name}")
+        remote.sql(
+            f"CREATE TABLE over.{name} (a {type_}, d STRING) USING parquet PARTITIONED BY (d)"
+        )
+    sql = f"INSERT OVERWRITE over.{{}} PARTITION (d = '1') SELECT {value}"
+    remote.sql(sql.format("plain"))
+    assert runs_dynamically(remote, sql.format("result"))
+    plain, found = (remote.table(f"over.{name}").collect() for name in ("plain", "result"))
+    assert found == plain
+
+
+def test_errors_name_the_users_own_line(remote, make):
+    make()
+    sql = HEAD.replace("n =", "\n n =") + "\n\nSELECT 1, 'a'\nFROM range(1)\nWHERE 1 / id > 3"
+    told = []
+    for run_it in (remote.sql, lambda text: execute(remote, (text,), {}, 0)):
+        with pytest.raises(PySparkException) as error:
+            run_it(sql.format("over.result"))
+        told.append(re.search(r"== SQL.*\(line (\d+),", str(error.value))[1])
+    assert told == ["6", "6"]
+
+
 def test_only_a_partition_with_the_same_files_is_emptied(remote, make):
     make()
     sql = (HEAD + QUERY.format(0)).format("over.result")
@@ -320,10 +378,25 @@ def test_only_a_partition_with_the_same_files_is_emptied(remote, make):
     assert state(remote, "result") == (rows, partitions)
 
 
-def test_a_partition_is_not_emptied_if_another_job_has_added_rows(remote, make):
-    make()
+def test_a_new_partition_without_rows_leaves_no_folder_behind(remote, make):
+    folder = make()
+    sql = (HEAD + QUERY.format(1)).replace("2026-01-31", "2026-03-01")
+    assert runs_dynamically(remote, sql.format("over.result"))
+    remote.sql(sql.format("over.plain"))
+    assert state(remote, "result") == state(remote, "plain")
+    assert list((folder / "ds=2026-03-01").iterdir()) == [folder / "ds=2026-03-01" / "n=3"]
+    assert not (folder / "_temporary").exists()
+
+
+@pytest.mark.parametrize("removed", [0, 1])
+def test_a_partition_is_not_emptied_if_another_job_has_added_rows(remote, make, removed):
+    """That job may also have removed one of the old files."""
+    folder = make() / "ds=2026-01-31" / "n=3"
+    remote.sql(HEAD.format("over.result").replace("OVERWRITE", "INTO") + "VALUES (2, 'old')")
     sql = (HEAD + QUERY.format(1)).format("over.result")
     before = dynamic_overwrite(remote, sql, {}).before
+    for file in sorted(folder.glob("part-*"))[:removed]:
+        file.unlink()
     remote.sql(HEAD.format("over.result").replace("OVERWRITE", "INTO") + "VALUES (3, 'added')")
     found = state(remote, "result")
     with pytest.raises(NotEmptied, match="another job has changed it"):

@@ -27,6 +27,7 @@ def files_below(
     """
     path = _PATTERN.sub(r"\\\g<0>", folder)
     read = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    read = read.option("ignoreMissingFiles", "true")  # since Spark has listed them
     try:
         files = read.load(path).select("path", "length", "modificationTime")
         return list(asked(files).collect())

@@ -53,7 +53,7 @@ _BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files
 # Jobs that end at once would all write the file _SUCCESS in the table's folder.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
-_MOVES = ("file:", "hdfs:", "viewfs:")  # here a rename is one step
+_MOVES = ("file:", "hdfs:")  # here a rename is one step
 
 
 class NotEmptied(Exception):
@@ -113,21 +113,24 @@ def _planned(
     whole = found.named(values)
     if (folder := _folder(session, table, whole)) is None:
         return None
-    text = whole.with_dynamic_partition(columns, types)
+    text = whole.with_dynamic_partition(types)
     explained = session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()
     if not _DYNAMIC.search(str(explained[0][0])):
         return None
     fetched = session.sql(f"SHOW PARTITIONS {whole.table} {whole.fetched_spec}")
     if fetched.limit(_MOST + 1).count() > _MOST:
         return None
-    files, a_file = _files(session, folder)
+    found_files = _files(session, folder)
     parts = [table["catalog_name"], *table["namespace"], table["table_name"]]
     name = ".".join(map(quote, parts))
-    # Without files there is nothing to delete, but the metastore gets the partition.
-    emptied_by = whole.without_rows("OVERWRITE" if files else "INTO", name, columns)
-    basename = f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}"
     partition = f"{name} {whole.spec}"
-    before = OverwrittenPartition(partition, basename, folder, files, a_file, emptied_by)
+    emptied_by = whole.emptied(name, columns)
+    if not found_files.digest:  # there is nothing to delete
+        emptied_by = f"ALTER TABLE {name} ADD IF NOT EXISTS {whole.spec}"
+    basename = f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}"
+    before = OverwrittenPartition(
+        partition, basename, folder, found_files.digest, found_files.newest, emptied_by
+    )
     return DynamicOverwrite(text, before)
 
 
@@ -158,14 +161,8 @@ def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool
     Spark moves all files there in one step; a new partition is one in the metastore after that.
     ``False`` also if another job has replaced the files since. Raises Spark's errors.
     """
-    name = before.folder.rpartition("/")[2]
-
-    def own(files: DataFrame) -> DataFrame:
-        nested = files.path.contains(f"/{name}/{name}/")  # moved there beside those of another job
-        return files.where(files.path.contains(f"/{name}/{before.basename}-") & ~nested).limit(1)
-
-    is_there = bool(files_below(session, before.folder, own))
-    return is_there and _location(session, before.partition) == before.folder
+    has_files = _files(session, before.folder, before.basename).has_own
+    return has_files and _location(session, before.partition) == before.folder
 
 
 def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:
@@ -174,11 +171,14 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
     ``before`` is the partition as it was before the statement. Raises :class:`NotEmptied` if
     another job has added or removed files since, and Spark's errors.
     """
-    if _files(session, before.folder)[0] == before.files:
+    now = _files(session, before.folder, before.basename)
+    if now.has_own:
+        return
+    if now.digest == before.files:
         log.info("the query has returned no row, so the partition is emptied")
         with conf_set(session, {**own_number(), **_UNMARKED}):
             session.sql(before.emptied_by)
-    elif before.a_file and _has_file(session, before.folder, before.a_file):
+    elif now.digest and now.oldest <= before.newest:
         raise NotEmptied(
             f"the query has returned no row, so {before.folder} must be emptied, but another job "
             "has changed it since the statement began. Look at the partition, then clear the task "
@@ -186,15 +186,40 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
         )
 
 
-def _files(session: SparkSession, folder: str) -> tuple[str, str]:
-    """A digest of the files in the folder, and the path of one; both are empty without files."""
-    digest = "count(*)", "bit_xor(xxhash64(path, length, modificationTime))", "min(path)"
-    rows = files_below(session, folder, lambda files: files.selectExpr(*digest))
+@dataclass(frozen=True)
+class _Files:
+    """The files of a partition; without any, all is empty or 0.
+
+    ``oldest`` and ``newest`` are when one was written, in milliseconds since 1970. ``has_own`` says
+    that the names of some begin with a statement's own ``basename``.
+    """
+
+    digest: str = ""
+    oldest: int = 0
+    newest: int = 0
+    has_own: bool = False
+
+
+def _files(session: SparkSession, folder: str, basename: str = "") -> _Files:
+    """What is in the folder. A file in it counts as a statement's own only if it is not nested.
+
+    Spark moves a statement's folder into the partition's if another job has just made that one.
+    """
+    name = folder.rpartition("/")[2]
+
+    def asked(files: DataFrame) -> DataFrame:
+        own = files.path.contains(f"/{name}/{basename}-")
+        own &= ~files.path.contains(f"/{name}/{name}/")
+        return files.withColumn("own", own).selectExpr(
+            "count(*)",
+            "bit_xor(xxhash64(path, length, modificationTime))",
+            "min(unix_millis(modificationTime))",
+            "max(unix_millis(modificationTime))",
+            "max(own)",
+        )
+
+    rows = files_below(session, folder, asked)
     if not rows or not rows[0][0]:
-        return "", ""
-    ((count, of_all, a_file),) = rows
-    return f"{count} {of_all}", str(a_file)
-
-
-def _has_file(session: SparkSession, folder: str, path: str) -> bool:
-    return bool(files_below(session, folder, lambda files: files.where(files.path == path)))
+        return _Files()
+    ((count, of_all, oldest, newest, has_own),) = rows
+    return _Files(f"{count} {of_all}", oldest, newest, has_own)
