@@ -56,14 +56,15 @@ class ServerProcess:
 class OverwrittenPartition:
     """A partition before an operation that replaces it if its query returns rows.
 
-    - ``partition`` is its table and values in SQL. The names of the operation's files begin with
-      ``basename``, which no other operation has.
+    - ``partition`` is its table and values in SQL, and ``table_folder`` the table's folder. The
+      names of the operation's files have ``basename`` in them, and no other operation's have.
     - If the query returns no row, all files of the partition's ``folder`` stay, and the statement
       ``emptied_by`` still has to run. ``files`` is a digest of them, and ``newest`` is when the
       newest was written, in milliseconds since 1970; without files they are empty and 0.
     """
 
     partition: str
+    table_folder: str
     basename: str
     folder: str
     files: str

@@ -2,9 +2,8 @@
 
 A record of the statement is stored before it begins, see ``operation_record``. It is deleted when
 the statement has failed. The attempt that finds a record begins nothing before that statement has
-ended, and nothing at all if it has succeeded, if nobody knows how it has ended, or if it may have
-written before it was interrupted or failed. An attempt that has waited for the statement in the
-triggerer finds the record too.
+ended, and nothing at all if it has succeeded, or may have and nobody knows. An attempt that has
+waited for the statement in the triggerer finds the record too.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.storage import DescriptorError
@@ -25,10 +25,8 @@ from airflow_hive_opt.provider.earlier_statement import (
     check_unreadable,
     check_written,
     counted,
-    empty_overwritten,
     ending_if_unknown,
     failed_outcome,
-    has_overwritten,
     interrupt,
     no_record,
     not_ended,
@@ -38,6 +36,7 @@ from airflow_hive_opt.provider.earlier_statement import (
 )
 from airflow_hive_opt.provider.operation_record import OperationRecord, UnreadableRecord
 from airflow_hive_opt.provider.outcome import masked
+from airflow_hive_opt.provider.overwritten_partition import empty_overwritten, has_overwritten
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 
@@ -58,10 +57,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SECONDS_IN_WORKER = 5.0
-"""How long a worker waits for a statement before it leaves it to the triggerer.
-
-Statements that end sooner are not worth a start of another process.
-"""
+"""How long a worker waits for a statement before it leaves it to the triggerer."""
 
 _PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
 _SECONDS_TO_END = 60.0  # of a statement that was interrupted
@@ -83,8 +79,8 @@ class ConnectOperations:
         self._url, self._server = url, server_of(url)
         self._attempt = int(context["ti"].try_number)
         self._cause = cause_of(context)
-        self._work = ""
-        self._conf = conf
+        self._work, self._conf = "", conf
+        self._has_overwritten = partial(has_overwritten, url=url, conf=conf)
         self._defers = defers
         self._is_stopped = False
         self._waits_for: OperationId | None = None  # not one that this process has begun
@@ -97,9 +93,8 @@ class ConnectOperations:
         operation that does other work is interrupted, and so is one of a task that somebody has
         cleared. Raises ``AirflowException`` if the server does not say that it has ended, if it has
         left files that this attempt would add, or if this attempt is stopped. Raises
-        ``AirflowFailException`` if the server does not know how it has ended, if it has not
-        succeeded and may have written, or if the connection names another server now. Raises
-        ``LeftRunning`` if it runs and the triggerer can wait for it.
+        ``AirflowFailException`` if it may have written and nobody knows, or if the connection names
+        another server now. Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(self._conf)
         try:
@@ -122,10 +117,10 @@ class ConnectOperations:
         ending, _ = self._ended(found, follow=is_same)
         if is_same and ending == "succeeded":
             return self._adopted(found)
-        if is_same and ending in ("unclear", "unknown") and has_overwritten(*given[:2], self._conf):
-            return self._adopted(replace(found, before=None))  # nothing to empty
         if ending == "unknown":
-            ending = ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
+            ending = self._if_unknown(found)
+        if is_same and ending == "unclear" and self._has_overwritten(found):
+            return self._adopted(replace(found, before=None))  # nothing to empty
         if is_retry and found.work != self._work:
             warn_of_other_work(found, ending)
         if ending != "unknown":
@@ -164,7 +159,9 @@ class ConnectOperations:
             ending = "unclear"
         has_failed = how == "failed" or event.get("condition")  # as the triggerer has still read
         if ending == "unknown" and not has_failed:
-            ending = ending_if_unknown(found, self._url, self._cause, self.raise_if_stopped)
+            ending = self._if_unknown(found)
+        if ending == "unclear" and how != "late" and self._has_overwritten(found):
+            return self._adopted(replace(found, before=None))
         self._forget(found, ending)
         self._release(found)
         self.raise_if_stopped()
@@ -316,6 +313,10 @@ class ConnectOperations:
         except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
             interrupt(self._url, found.id, _PATIENCE)
             raise
+
+    def _if_unknown(self, found: RemoteOperation) -> Ending:
+        given = self._url, self._cause, self.raise_if_stopped, self._has_overwritten
+        return ending_if_unknown(found, *given)
 
     def _adopted(self, found: RemoteOperation) -> Outcome:
         """The outcome of an operation that has succeeded; raises ``AirflowException``."""

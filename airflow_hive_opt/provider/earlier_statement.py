@@ -72,71 +72,6 @@ def release_session(url: str, found: OperationId, seconds: float) -> None:
         left.release_session()
 
 
-def empty_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> None:
-    """Empties the partition that the statement has overwritten if its query has returned no row.
-
-    The statement has succeeded. ``conf`` are the settings of a new session. Raises
-    ``AirflowException`` if the server at ``url`` fails, ``AirflowFailException`` if that is another
-    one or the partition can't be emptied, and ``SparkStartError``.
-    """
-    if found.before is None:
-        return
-    has_succeeded = f"the statement of try {found.attempt} of this task has succeeded"
-    from pyspark.errors import PySparkException
-
-    from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.spark.map_join.dynamic_overwrite import NotEmptied, empty_if_unwritten
-    from airflow_hive_opt.spark.session.connect import remote_session, server_of
-
-    no_answer = (
-        f"{has_succeeded}, but nothing shows whether it has returned any row. Without one, "
-        f"{found.before.folder} must be emptied"
-    )
-    if server_of(url) != found.server:
-        message = (
-            f"{no_answer}, by {found.server}, but the connection names another server now. Clear "
-            "the task to run the statement again"
-        )
-        raise without_stack(AirflowFailException(message))
-    with remote_session(url, conf) as session:
-        try:
-            empty_if_unwritten(session, found.before)
-        except NotEmptied as error:
-            raise without_stack(AirflowFailException(f"{has_succeeded}: {error}")) from None
-        except PySparkException as error:
-            message = f"{no_answer}: {in_words(error)}. The next try looks again"
-            raise without_stack(AirflowException(message)) from None
-
-
-def has_overwritten(found: RemoteOperation, url: str, conf: Mapping[str, str]) -> bool:
-    """Whether the operation has overwritten its partition, although nobody knows how it has ended.
-
-    The server at ``url`` looks, in a new session with the settings of ``conf``. Raises
-    ``AirflowException`` if it fails, and ``SparkStartError``.
-    """
-    if found.before is None:
-        return False
-    from pyspark.errors import PySparkException
-
-    from airflow_hive_opt.documents.error_text import in_words
-    from airflow_hive_opt.spark.map_join import dynamic_overwrite
-    from airflow_hive_opt.spark.session.connect import remote_session
-
-    folder = found.before.folder
-    with remote_session(url, conf) as session:
-        try:
-            is_there = dynamic_overwrite.has_overwritten(session, found.before)
-        except PySparkException as error:
-            message = (
-                f"nothing shows whether the statement of try {found.attempt} of this task has "
-                f"overwritten {folder}: {in_words(error)}. The next try looks again"
-            )
-            raise without_stack(AirflowException(message)) from None
-    if is_there:
-        log.info("the files of the statement of try %d are in %s", found.attempt, folder)
-    return is_there
-
-
 def no_record(server: str) -> AirflowFailException:
     """The error of a task that has waited for a statement whose record is gone."""
     message = (
@@ -167,13 +102,18 @@ def counted(ending: Ending, found: RemoteOperation) -> Ending:
 
 
 def ending_if_unknown(
-    found: RemoteOperation, url: str, cause: str, check: Callable[[], None]
+    found: RemoteOperation,
+    url: str,
+    cause: str,
+    check: Callable[[], None],
+    has_written: Callable[[RemoteOperation], bool],
 ) -> Ending:
     """How an operation has ended that the server at ``url`` does not know.
 
-    ``unclear`` if the server was started again, so that the operation runs no more. Else raises
-    ``AirflowFailException`` for a retry, and returns ``unknown`` for a task that was cleared.
-    ``check`` is called while this waits. Raises ``AirflowException`` if the server fails.
+    ``unclear`` if the server was started again, so that the operation runs no more, or if it
+    ``has_written`` all its rows. Else raises ``AirflowFailException`` for a retry, and returns
+    ``unknown`` for a task that was cleared. ``check`` is called while this waits. Raises
+    ``AirflowException`` if the server fails.
     """
     from airflow_hive_opt.spark.session.operation_protocol import Ending
 
@@ -185,6 +125,8 @@ def ending_if_unknown(
         "of this task has begun has ended: it may have written, and may even still run"
     )
     if found.cause == cause:
+        if has_written(found):
+            return Ending.UNCLEAR
         why = (
             "Make sure that it does not run any more and look at the table, then clear the task to "
             "run the statement again"

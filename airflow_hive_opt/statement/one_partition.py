@@ -98,7 +98,7 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     r"""The parts of an INSERT OVERWRITE that gives its partition's values as plain constants.
 
     ``None`` for another statement, and for one with a list of columns, with ``BY NAME`` or ``IF NOT
-    EXISTS``, or with a value that may have another name in the partition's folder.
+    EXISTS``, or with a name or value that may be another one in the partition's folder.
 
     >>> overwrite_of_partition("INSERT OVERWRITE TABLE d.t PARTITION (day='1') TABLE s")
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1', hour) SELECT 1, 2")
@@ -106,6 +106,7 @@ def overwrite_of_partition(sql: str) -> Optional[OverwriteOfPartition]:
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = '1') BY NAME SELECT 1 AS a")
     >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (day = 'a b') SELECT 1")
     >>> overwrite_of_partition(r"INSERT OVERWRITE t PARTITION (day = '\61') SELECT 1")
+    >>> overwrite_of_partition("INSERT OVERWRITE t PARTITION (`a:b` = '1') SELECT 1")
     >>> overwrite_of_partition("INSERT INTO t PARTITION (day = '1') SELECT 1")
     >>> found = overwrite_of_partition("WITH c AS (SELECT 1) INSERT OVERWRITE TABLE d.t "
     ...                                "PARTITION (day = '1', hour = 2) SELECT ';' FROM c; -- all")
@@ -145,12 +146,12 @@ def _constant(each: exp.Expression) -> tuple[str, str] | None:
     """The column and the value, if that is the same text in any type."""
     if not isinstance(each, exp.EQ) or not isinstance(each.expression, exp.Literal):
         return None
-    value = each.expression.name
-    if not BARE.fullmatch(value) or value in VALUES_OF_NULL:
+    name, value = each.this.name, each.expression.name
+    if not BARE.fullmatch(name) or not BARE.fullmatch(value) or value in VALUES_OF_NULL:
         return None
     if not each.expression.is_string and not _NUMBER.fullmatch(value):
         return None
-    return each.this.name, value
+    return name, value
 
 
 def is_canonical(value: str, type_: str) -> bool:

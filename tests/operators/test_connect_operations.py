@@ -23,6 +23,7 @@ if Version("4.0") > SPARK:
 
 from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION, OperationId, ServerProcess
+from airflow_hive_opt.provider import connect_operations
 from airflow_hive_opt.provider.airflow_compat import mask_secret
 from airflow_hive_opt.provider.connect_deferral import connected
 from airflow_hive_opt.provider.connect_operations import SECONDS_IN_WORKER, ConnectOperations
@@ -286,6 +287,41 @@ def test_a_deferred_attempt_has_its_work_still_to_do(folder, number, answer):
         left_by_first(folder, server.url)
         assert of_try(folder, server.url, number).outcome_after_wait(ID, ENDED) is None
     assert record_of(folder) is None
+
+
+@pytest.mark.parametrize("answer", [GONE, CANCELED], ids=["unknown", "unclear"])
+@pytest.mark.parametrize("number", [1, 2], ids=["deferred", "retry"])
+def test_a_statement_whose_files_are_there_has_succeeded(folder, monkeypatch, answer, number):
+    """Although the server does not know, or tell, how it has ended."""
+    asked = []
+
+    def is_there(found, **_):
+        asked.append(found.id)
+        return True
+
+    monkeypatch.setattr(connect_operations, "has_overwritten", is_there)
+    with answering(answer) as server:
+        left_by_first(folder, server.url)
+        attempt = of_try(folder, server.url, number)
+        if number == 1:
+            assert attempt.outcome_after_wait(ID, ENDED) == DONE
+        else:
+            assert attempt.outcome_of_earlier(JOB) == DONE
+    assert set(asked) == {ID}
+    assert recorded(folder).has_succeeded
+
+
+@pytest.mark.parametrize("answer", [GONE, CANCELED], ids=["unknown", "unclear"])
+def test_a_task_that_was_stopped_or_cleared_is_not_done_by_its_files(folder, monkeypatch, answer):
+    monkeypatch.setattr(connect_operations, "has_overwritten", lambda *_, **__: True)
+    tells(monkeypatch, None)
+    with answering(answer) as server:
+        left_by_first(folder, server.url)
+        late = of_try(folder, server.url, 1).outcome_after_wait(ID, LATE)
+        assert late.status is Status.FAILED
+        left_by_first(folder, server.url)
+        cleared = of_try(folder, server.url, 2, max_tries=2)
+        assert cleared.outcome_of_earlier(JOB) is None
 
 
 def test_a_deferred_attempt_without_a_record_begins_nothing(folder):

@@ -422,10 +422,27 @@ def test_the_files_of_a_statement_say_that_it_has_overwritten(remote, make, how)
 
 
 def test_files_beside_or_outside_a_partition_do_not_count(remote, make):
-    """Another job has made the folder before they were moved there; the metastore has no entry."""
-    folder = make() / "ds=2026-01-31" / "n=3"
+    """Another job has made the folder before they were moved there; the metastore has no entry.
+
+    Between two file systems they are copied, so some may still be where they were written.
+    """
+    table = make()
+    folder = table / "ds=2026-01-31" / "n=3"
     head = HEAD.format("over.result")
     before = ran_as(remote, head + "VALUES (5, 'a')")
+    (file,) = folder.glob("part-*")
+    left = (
+        table
+        / f".spark-staging-{file.name[28:64]}"
+        / "ds=2026-01-31"
+        / "n=3"
+        / "part-00001.parquet"
+    )
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"rows")
+    assert not has_overwritten(remote, before)
+    left.unlink()
+    assert has_overwritten(remote, before)
     nested = folder / "n=3"
     nested.mkdir()
     for file in folder.glob("*part-*"):
@@ -442,6 +459,33 @@ def test_files_beside_or_outside_a_partition_do_not_count(remote, make):
     remote.sql(f"ALTER TABLE over.result DROP {spec}")
     kept.rename(folder)
     assert not has_overwritten(remote, before)
+
+
+def test_the_files_of_hives_buckets_count(remote):
+    remote.sql("DROP TABLE IF EXISTS over.result")
+    remote.sql(
+        "CREATE TABLE over.result (a INT) PARTITIONED BY (d STRING) "
+        "CLUSTERED BY (a) INTO 2 BUCKETS STORED AS PARQUET"
+    )
+    before = ran_as(remote, "INSERT OVERWRITE over.result PARTITION (d = '1') VALUES (1), (2)")
+    assert has_overwritten(remote, before)
+
+
+@pytest.mark.parametrize("column", ["p CHAR(4)", "p VARCHAR(4)", "`x:y` STRING", "`a%b` STRING"])
+def test_folders_with_other_names_are_left_to_spark(remote, tmp_path, column):
+    name = column.split()[0]
+    for table in ("result", "plain"):
+        remote.sql(f"DROP TABLE IF EXISTS over.{table}")
+        remote.sql(
+            f"CREATE TABLE over.{table} (a INT, {column}) USING parquet PARTITIONED BY ({name}) "
+            f"LOCATION '{tmp_path / table}'"
+        )
+        remote.sql(f"INSERT INTO over.{table} PARTITION ({name} = 'ab') VALUES (1)")
+        remote.sql(f"ALTER TABLE over.{table} DROP PARTITION ({name} = 'ab')")
+    sql = f"INSERT OVERWRITE over.{{}} PARTITION ({name} = 'ab') SELECT 2 WHERE 1 = 2"
+    remote.sql(sql.format("plain"))
+    assert not runs_dynamically(remote, sql.format("result"))
+    assert state(remote, "result") == state(remote, "plain")
 
 
 def test_a_setting_for_the_names_of_files_counts(remote, make):

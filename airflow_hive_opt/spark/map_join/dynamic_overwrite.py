@@ -24,7 +24,7 @@ from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.remote_operation import OverwrittenPartition
 from airflow_hive_opt.metastores.hive_tables import is_transactional
 from airflow_hive_opt.spark.catalog.files_below import files_below
-from airflow_hive_opt.spark.catalog.table_facts import description_of
+from airflow_hive_opt.spark.catalog.table_facts import description_of, type_of
 from airflow_hive_opt.spark.map_join.command import COMMITTERS
 from airflow_hive_opt.spark.map_join.job_attempt import own_number
 from airflow_hive_opt.spark.session.session_conf import conf_set
@@ -52,6 +52,7 @@ _MODE = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
 _BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files begin
 # Jobs that end at once would all write the file _SUCCESS in the table's folder.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_JOB = re.compile(r"-\d{5,}-([0-9a-f-]{36})[^/]*$")  # whose ID the name of its folder has too
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
 _MOVES = ("file:", "hdfs:")  # here a rename is one step
 
@@ -101,9 +102,10 @@ def _planned(
     session: SparkSession, found: OverwriteOfPartition, parameters: Mapping[str, object]
 ) -> DynamicOverwrite | None:
     table = description_of(session, found.table)
-    types = {each["name"]: str(each["type"]["name"]) for each in table["columns"]}
     names: list[str] = table.get("partition_columns", [])
     given = {name.lower(): value for name, value in found.partition}
+    # Unlike DESCRIBE AS JSON, this shows CHAR, whose folders have blanks in their names.
+    types = {field.name: type_of(field) for field in session.table(found.table).schema.fields}
     columns = [name for name in types if name not in names]
     if given.keys() != {name.lower() for name in names} or not columns:
         return None
@@ -123,13 +125,17 @@ def _planned(
     found_files = _files(session, folder)
     parts = [table["catalog_name"], *table["namespace"], table["table_name"]]
     name = ".".join(map(quote, parts))
-    partition = f"{name} {whole.spec}"
     emptied_by = whole.emptied(name, columns)
     if not found_files.digest:  # there is nothing to delete
         emptied_by = f"ALTER TABLE {name} ADD IF NOT EXISTS {whole.spec}"
-    basename = f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}"
     before = OverwrittenPartition(
-        partition, basename, folder, found_files.digest, found_files.newest, emptied_by
+        partition=f"{name} {whole.spec}",
+        table_folder=str(table["location"]),
+        basename=f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}",
+        folder=folder,
+        files=found_files.digest,
+        newest=found_files.newest,
+        emptied_by=emptied_by,
     )
     return DynamicOverwrite(text, before)
 
@@ -158,11 +164,16 @@ def _location(session: SparkSession, partition: str) -> str | None:
 def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool:
     """Whether the partition has all rows of the statement that was to overwrite it.
 
-    Spark moves all files there in one step; a new partition is one in the metastore after that.
-    ``False`` also if another job has replaced the files since. Raises Spark's errors.
+    Spark moves all files there, in one step unless the partition is in another file system than its
+    table. A new partition is one in the metastore after that. ``False`` also if another job has
+    replaced the files since. Raises Spark's errors.
     """
-    has_files = _files(session, before.folder, before.basename).has_own
-    return has_files and _location(session, before.partition) == before.folder
+    own = _files(session, before.folder, before.basename).own
+    if not own or (job := _JOB.search(own)) is None:
+        return False
+    if _files(session, f"{before.table_folder}/.spark-staging-{job[1]}").digest:
+        return False
+    return _location(session, before.partition) == before.folder
 
 
 def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> None:
@@ -172,7 +183,7 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
     another job has added or removed files since, and Spark's errors.
     """
     now = _files(session, before.folder, before.basename)
-    if now.has_own:
+    if now.own:
         return
     if now.digest == before.files:
         log.info("the query has returned no row, so the partition is emptied")
@@ -190,36 +201,37 @@ def empty_if_unwritten(session: SparkSession, before: OverwrittenPartition) -> N
 class _Files:
     """The files of a partition; without any, all is empty or 0.
 
-    ``oldest`` and ``newest`` are when one was written, in milliseconds since 1970. ``has_own`` says
-    that the names of some begin with a statement's own ``basename``.
+    ``oldest`` and ``newest`` are when one was written, in milliseconds since 1970. ``own`` is the
+    path of one that has a statement's own ``basename`` in its name.
     """
 
     digest: str = ""
     oldest: int = 0
     newest: int = 0
-    has_own: bool = False
+    own: str = ""
 
 
 def _files(session: SparkSession, folder: str, basename: str = "") -> _Files:
     """What is in the folder. A file in it counts as a statement's own only if it is not nested.
 
-    Spark moves a statement's folder into the partition's if another job has just made that one.
+    Spark moves a statement's folder into the partition's if another job has just made that one. The
+    names of Hive's buckets begin with their number.
     """
     name = folder.rpartition("/")[2]
 
     def asked(files: DataFrame) -> DataFrame:
-        own = files.path.contains(f"/{name}/{basename}-")
+        own = files.path.rlike(rf"/\Q{name}\E/[^/]*\Q{basename}\E-[^/]*$")
         own &= ~files.path.contains(f"/{name}/{name}/")
         return files.withColumn("own", own).selectExpr(
             "count(*)",
             "bit_xor(xxhash64(path, length, modificationTime))",
             "min(unix_millis(modificationTime))",
             "max(unix_millis(modificationTime))",
-            "max(own)",
+            "min(path) FILTER (WHERE own)",
         )
 
     rows = files_below(session, folder, asked)
     if not rows or not rows[0][0]:
         return _Files()
-    ((count, of_all, oldest, newest, has_own),) = rows
-    return _Files(f"{count} {of_all}", oldest, newest, has_own)
+    ((count, of_all, oldest, newest, own),) = rows
+    return _Files(f"{count} {of_all}", oldest, newest, own if basename and own else "")
