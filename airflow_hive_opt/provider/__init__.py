@@ -2,8 +2,8 @@
 
 - ``connect_run`` runs a job on a Spark Connect server, and ``connect_operations`` keeps track of
   its statement there, by a record in ``operation_record``. ``earlier_statement`` decides about one
-  that has not succeeded, ``overwritten_partition`` looks at the one that it was to overwrite.
-  ``connect_deferral`` waits for it in the triggerer.
+  that has not succeeded, ``overwritten_partition`` looks at the partition that it was to overwrite,
+  and ``connect_deferral`` waits for it in the triggerer.
 - ``connections`` decides where Spark runs, ``attempts`` which path an attempt writes to.
 - ``earlier_runs`` reads what the run before this one found out, ``handed_over`` checks the output
   of a local task in the tasks after it.

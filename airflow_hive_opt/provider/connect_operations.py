@@ -2,8 +2,8 @@
 
 A record of the statement is stored before it begins, see ``operation_record``. It is deleted when
 the statement has failed. The attempt that finds a record begins nothing before that statement has
-ended, and nothing at all if it has succeeded, or may have and nobody knows. An attempt that has
-waited for the statement in the triggerer finds the record too.
+ended, and nothing at all if it has succeeded, or if nobody knows whether it has written. An attempt
+that has waited for the statement in the triggerer finds the record too.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SECONDS_IN_WORKER = 5.0
-"""How long a worker waits for a statement before it leaves it to the triggerer."""
+"""How long a worker waits for a statement before it leaves it to the triggerer, in seconds."""
 
 _PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
 _SECONDS_TO_END = 60.0  # of a statement that was interrupted
@@ -93,7 +93,7 @@ class ConnectOperations:
         operation that does other work is interrupted, and so is one of a task that somebody has
         cleared. Raises ``AirflowException`` if the server does not say that it has ended, if it has
         left files that this attempt would add, or if this attempt is stopped. Raises
-        ``AirflowFailException`` if it may have written and nobody knows, or if the connection names
+        ``AirflowFailException`` if nobody knows whether it has written, or if the connection names
         another server now. Raises ``LeftRunning`` if it runs and the triggerer can wait for it.
         """
         self._work = job.digest_with(self._conf)

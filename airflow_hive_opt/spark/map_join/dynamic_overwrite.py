@@ -87,10 +87,14 @@ def dynamic_overwrite(
     errors that do not come from the statement.
     """
     found = overwrite_of_partition(sql)
-    if found is None or not settings_of(session).keys().isdisjoint(COMMITTERS):
+    if found is None:
         return None
+    settings = settings_of(session)
+    if not settings.keys().isdisjoint(COMMITTERS):
+        return None
+    basename = f"{settings.get(_BASENAME, 'part')}-{token_hex(8)}"
     try:
-        return _planned(session, found, parameters)
+        return _planned(session, found, parameters, basename)
     except PySparkException as error:
         if not cannot_plan(error):
             raise
@@ -99,7 +103,10 @@ def dynamic_overwrite(
 
 
 def _planned(
-    session: SparkSession, found: OverwriteOfPartition, parameters: Mapping[str, object]
+    session: SparkSession,
+    found: OverwriteOfPartition,
+    parameters: Mapping[str, object],
+    basename: str,
 ) -> DynamicOverwrite | None:
     table = description_of(session, found.table)
     names: list[str] = table.get("partition_columns", [])
@@ -122,19 +129,19 @@ def _planned(
     fetched = session.sql(f"SHOW PARTITIONS {whole.table} {whole.fetched_spec}")
     if fetched.limit(_MOST + 1).count() > _MOST:
         return None
-    found_files = _files(session, folder)
+    present = _files(session, folder, basename)
     parts = [table["catalog_name"], *table["namespace"], table["table_name"]]
     name = ".".join(map(quote, parts))
     emptied_by = whole.emptied(name, columns)
-    if not found_files.digest:  # there is nothing to delete
+    if not present.digest:  # there is nothing to delete
         emptied_by = f"ALTER TABLE {name} ADD IF NOT EXISTS {whole.spec}"
     before = OverwrittenPartition(
         partition=f"{name} {whole.spec}",
         table_folder=str(table["location"]),
-        basename=f"{settings_of(session).get(_BASENAME, 'part')}-{token_hex(8)}",
+        basename=basename,
         folder=folder,
-        files=found_files.digest,
-        newest=found_files.newest,
+        files=present.digest,
+        newest=present.newest,
         emptied_by=emptied_by,
     )
     return DynamicOverwrite(text, before)
@@ -171,7 +178,8 @@ def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool
     own = _files(session, before.folder, before.basename).own
     if not own or (job := _JOB.search(own)) is None:
         return False
-    if _files(session, f"{before.table_folder}/.spark-staging-{job[1]}").digest:
+    written_to = f"{before.table_folder}/.spark-staging-{job[1]}"
+    if files_below(session, written_to, lambda files: files.limit(1)):
         return False
     return _location(session, before.partition) == before.folder
 
@@ -211,7 +219,7 @@ class _Files:
     own: str = ""
 
 
-def _files(session: SparkSession, folder: str, basename: str = "") -> _Files:
+def _files(session: SparkSession, folder: str, basename: str) -> _Files:
     """What is in the folder. A file in it counts as a statement's own only if it is not nested.
 
     Spark moves a statement's folder into the partition's if another job has just made that one. The
@@ -234,4 +242,4 @@ def _files(session: SparkSession, folder: str, basename: str = "") -> _Files:
     if not rows or not rows[0][0]:
         return _Files()
     ((count, of_all, oldest, newest, own),) = rows
-    return _Files(f"{count} {of_all}", oldest, newest, own if basename and own else "")
+    return _Files(f"{count} {of_all}", oldest, newest, own or "")
