@@ -10,6 +10,7 @@ import shutil
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,8 +86,8 @@ def begun(task, folder):
 def running(task, folder, session, table="again.result"):
     """Waits until the statement writes.
 
-    Asks the server nothing about it: Spark drops a statement if somebody asks before its thread
-    runs.
+    A statement that is interrupted sooner may run to its end. Asks the server nothing about it:
+    Spark drops a statement if somebody asks before its thread runs.
     """
     begun(task, folder)
     described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
@@ -100,6 +101,34 @@ def running(task, folder, session, table="again.result"):
 def kill(task, how=signal.SIGKILL):
     task.send_signal(how)
     task.wait(60)
+
+
+def retried(folder, *tries):
+    made(folder, INSERT).execute(context(folder, *tries))
+
+
+def wrote_once(retry, rows, how):
+    """The table has each row once after a retry, whenever the first attempt has got a signal.
+
+    ``retry`` gets the number of the try and Airflow's ``max_tries``.
+    """
+    try:
+        retry(2)
+    except AirflowFailException as error:  # interrupted while it committed, after that, or too soon
+        assert how is signal.SIGTERM
+        assert "it may have written all or some of its rows" in str(error)
+        assert 0 < len(rows()) == len(set(rows()))
+        return
+    except AirflowException as error:  # a task has ended just after Spark had cleaned up
+        assert how is signal.SIGTERM
+        named = re.match(
+            "file:(.+/_temporary/0) has files that this statement would add", f"{error}"
+        )
+        assert named, error
+        assert rows() == []
+        shutil.rmtree(named[1])
+        retry(3, 3)  # somebody has cleared the task
+    assert rows() == ROWS
 
 
 def test_a_retry_follows_the_statement_of_a_killed_worker(rows, folder, caplog, server):
@@ -169,9 +198,9 @@ def test_a_retry_empties_the_partition_of_a_killed_worker_without_rows(
     assert days() == [(2, "2")]
 
 
-def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder):
+def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder, server):
     with first_attempt(folder, SLOW) as task:
-        begun(task, folder)
+        running(task, folder, server)
         kill(task)
     summary = made(folder, SLOW).execute(context(folder, 2, max_tries=2))
     assert rows() == ROWS
@@ -179,9 +208,9 @@ def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder):
 
 
 @pytest.mark.slow
-def test_a_retry_with_other_work_stops_the_statement_of_a_killed_worker(rows, folder):
+def test_a_retry_with_other_work_stops_the_statement_of_a_killed_worker(rows, folder, server):
     with first_attempt(folder, SLOW) as task:
-        begun(task, folder)
+        running(task, folder, server)
         kill(task)
     made(folder, INSERT.replace("400L", "0L")).execute(context(folder, 2))
     assert rows() == ROWS
@@ -213,31 +242,13 @@ def test_however_a_worker_ends_the_statement_writes_once(rows, folder, how, serv
             begun(task, own)
             time.sleep(chance.random() * 2)
             kill(task, how)
-        try:
-            made(own, INSERT).execute(context(own, 2))
-        except AirflowFailException as error:  # interrupted while it committed, or after that
-            assert how is signal.SIGTERM
-            assert "it may have written all or some of its rows" in str(error)
-            assert 0 < len(rows()) == len(set(rows())), number
-        except AirflowException as error:  # a task has ended just after Spark had cleaned up
-            assert how is signal.SIGTERM
-            named = re.match(
-                "file:(.+/_temporary/0) has files that this statement would add", f"{error}"
-            )
-            assert named, error
-            assert rows() == [], number
-            shutil.rmtree(named[1])
-            made(own, INSERT).execute(context(own, 3, max_tries=3))
-            assert rows() == ROWS, number
-        else:
-            assert rows() == ROWS, (number, how)
+        wrote_once(partial(retried, own), rows, how)
         server.sql("TRUNCATE TABLE again.result")
 
 
-def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog):
+def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder, caplog, server):
     with first_attempt(folder, SLOW) as task:
-        begun(task, folder)
-        time.sleep(0.5)
+        running(task, folder, server)
         began = time.monotonic()
         kill(task, signal.SIGTERM)
         assert time.monotonic() - began < 15
