@@ -84,7 +84,7 @@ def begun(task, folder):
 
 
 def running(task, folder, session, table="again.result"):
-    """Waits until the statement writes.
+    """Waits until a task of the statement writes.
 
     A statement that is interrupted sooner may run to its end. Asks the server nothing about it:
     Spark drops a statement if somebody asks before its thread runs.
@@ -93,7 +93,7 @@ def running(task, folder, session, table="again.result"):
     described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     location = next(row.data_type for row in described if row.col_name == "Location")
     place = Path(location.removeprefix("file:"))
-    while not [*place.glob("_temporary"), *place.glob(".spark-staging-*")]:
+    while not [*place.glob("_temporary/0/_temporary/*"), *place.glob(".spark-staging-*")]:
         assert task.poll() is None, (folder / "first.log").read_text()
         time.sleep(0.02)
 
