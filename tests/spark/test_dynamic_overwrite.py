@@ -36,16 +36,20 @@ QUERY = "SELECT s.amount, s.note FROM over.sales s JOIN over.days d ON s.d = d.d
 NEW = [(5, "a"), (6, "b")]
 
 
+def make_sources(session):
+    """Makes the tables that the query reads."""
+    session.sql("CREATE TABLE over.days USING parquet AS SELECT 1 AS d")
+    session.sql(
+        "CREATE TABLE over.sales (amount INT, note STRING, d INT) USING parquet PARTITIONED BY (d)"
+    )
+    session.sql("INSERT INTO over.sales VALUES (5, 'a', 1), (6, 'b', 1), (7, 'c', 2)")
+
+
 @pytest.fixture(scope="module")
 def remote(connect_server):
     with remote_session(connect_server.url, {}) as session:
         session.sql("CREATE DATABASE over")
-        session.sql("CREATE TABLE over.days USING parquet AS SELECT 1 AS d")
-        session.sql(
-            "CREATE TABLE over.sales (amount INT, note STRING, d INT) USING parquet "
-            "PARTITIONED BY (d)"
-        )
-        session.sql("INSERT INTO over.sales VALUES (5, 'a', 1), (6, 'b', 1), (7, 'c', 2)")
+        make_sources(session)
         yield session
         session.sql("DROP DATABASE over CASCADE")
 

@@ -54,7 +54,8 @@ _BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _JOB = re.compile(r"-\d{5,}-([0-9a-f-]{36})[^/]*$")  # whose ID the name of its folder has too
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
-_MOVES = ("file:", "hdfs:")  # here a rename is one step
+# Here a rename deletes no file before all are at their new place. Only S3A copies them.
+_MOVES = ("file:", "hdfs:", "s3a:")
 
 
 class NotEmptied(Exception):

@@ -1,0 +1,190 @@
+"""One partition on S3, overwritten over Spark Connect: old rows stay until new ones are written."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.spark.map_join.dynamic_overwrite import dynamic_overwrite, has_overwritten
+from airflow_hive_opt.spark.map_join.execution import execute
+from airflow_hive_opt.spark.session.connect import remote_session
+from tests.cases import slow_but
+from tests.services.s3_server import Fault, Kind, Request
+from tests.services.spark_connect import spark_connect
+from tests.spark.test_dynamic_overwrite import HEAD, QUERY, make_sources, ran_as, run, state
+from tests.spark.twin_tables import make_twins
+
+TABLE = "warehouse/over.db/result/"
+PARTITION = f"{TABLE}ds=2026-01-31/n=3/"
+STAGING = f"{TABLE}.spark-staging-"
+OVERWRITE = HEAD.format("over.result") + QUERY.format(0)
+
+
+@pytest.fixture(scope="module")
+def server(settings, tmp_path_factory):
+    with spark_connect(tmp_path_factory.mktemp("connect"), settings) as server:
+        with remote_session(server.url, {}) as session:
+            session.sql("CREATE DATABASE over LOCATION 's3a://lake/warehouse/over.db'")
+            make_sources(session)
+        yield server
+
+
+@pytest.fixture
+def remote(server, store):
+    with remote_session(server.url, {}) as session:
+        yield session
+
+
+@pytest.fixture
+def make(remote, store):
+    """A table with rows in two partitions, and a plain twin of it."""
+
+    def made(how: str = "USING parquet") -> None:
+        make_twins(remote, "over", "amount INT, note STRING", how)
+        for name in ("result", "plain"):
+            for ds in ("2026-01-30", "2026-01-31"):
+                spec = f"PARTITION (ds = '{ds}', n = 3)"
+                remote.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
+        store.forget()
+
+    return made
+
+
+def left_in(store, prefix):
+    """The objects with data."""
+    return [key for key, data in store.objects("lake", prefix).items() if data]
+
+
+@pytest.mark.parametrize("how", ["USING parquet", "USING csv", "STORED AS ORC"])
+@pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
+def test_a_partition_gets_what_plain_spark_writes(remote, store, make, tmp_path, how, least):
+    make(how)
+    for ds in ("2026-01-31", "2026-02-01"):
+        sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
+        listed = f"SELECT amount, note FROM over.sales WHERE {'d IN (1)' if not least else 'false'}"
+        assert dynamic_overwrite(remote, sql.format("over.result"), {}) is not None
+        report = run(remote, tmp_path, sql.format("over.result")).report
+        assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
+        pruned = state(remote, "result")
+        for plain in (sql, HEAD.replace("2026-01-31", ds) + listed):
+            remote.sql(plain.format("over.plain"))
+            assert pruned == state(remote, "plain")
+    assert not left_in(store, STAGING)
+
+
+@pytest.mark.parametrize("committer", ["magic", "directory", "partitioned"])
+def test_a_committer_of_s3a_without_sparks_classes(remote, store, make, committer):
+    """Over the protocol, nothing tells of a setting in ``core-site.xml``. ORC heeds it."""
+    make("USING orc")
+    remote.conf.set("fs.s3a.committer.name", committer)
+    assert ran_as(remote, OVERWRITE) is not None
+    remote.sql(OVERWRITE.replace("over.result", "over.plain"))
+    assert state(remote, "result") == state(remote, "plain")
+    assert not left_in(store, STAGING)
+    assert store.uploads("lake") == []
+
+
+def test_a_committer_is_left_to_spark(remote, make):
+    make()
+    name = "spark.sql.sources.commitProtocolClass"
+    remote.conf.set(name, "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol")
+    assert dynamic_overwrite(remote, OVERWRITE, {}) is None
+    remote.conf.unset(name)
+    assert dynamic_overwrite(remote, OVERWRITE, {}) is not None
+
+
+def test_a_query_that_fails_leaves_the_old_rows(remote, store, make):
+    make()
+    before = state(remote, "result")
+    with pytest.raises(PySparkException, match="no such"):
+        ran_as(remote, OVERWRITE.replace("s.note", "raise_error('no such')"))
+    assert state(remote, "result") == before
+
+
+def test_another_run_writes_all_if_files_cannot_be_moved(remote, store, make):
+    make()
+    store.fault = lambda request: Fault.SLOW_DOWN if is_copied(request) else None
+    with pytest.raises(PySparkException):
+        ran_as(remote, OVERWRITE)
+    store.forget()
+    assert ran_as(remote, OVERWRITE) is not None
+    remote.sql(OVERWRITE.replace("over.result", "over.plain"))
+    assert state(remote, "result") == state(remote, "plain")
+
+
+def held(matches, first):
+    """A store's fault: requests that match never reach it, from one of a number on.
+
+    Returns also the event of the first one, and the one that lets them go.
+    """
+    reached, go, seen = threading.Event(), threading.Event(), set()
+
+    def hold(request: Request) -> Fault | None:
+        if not matches(request):
+            return None
+        seen.add(request.key)
+        if len(seen) < first:
+            return None
+        reached.set()
+        go.wait(120)
+        return Fault.CUT
+
+    return hold, reached, go
+
+
+def is_copied(request):
+    return request.kind is Kind.COPY and request.key.startswith(PARTITION)
+
+
+def is_deleted(store):
+    """Whether the request comes after the staged files were deleted."""
+
+    def found(request: Request) -> bool:
+        return any(is_copied(past) for past in store.log) and not left_in(store, STAGING)
+
+    return found
+
+
+@pytest.mark.parametrize("copied", slow_but([0, 1, 2], 1, 2))
+def test_a_server_that_dies_as_it_moves_the_files(server, store, make, copied):
+    """Some or all of the two new files are there. Only if all are, the partition is overwritten."""
+    make()
+    sql = OVERWRITE.replace("SELECT", "SELECT /*+ REPARTITION_BY_RANGE(2, s.amount) */", 1)
+    if copied == 2:
+        store.fault, reached, go = held(is_deleted(store), 1)
+    else:
+        store.fault, reached, go = held(is_copied, copied + 1)
+    before, errors = [], []
+
+    def overwrite():
+        def begins(beginning):
+            before.append(beginning.before)
+            return threading.Lock()
+
+        with remote_session(server.url, {}) as session:
+            try:
+                execute(session, (sql,), {}, 0, begins)
+            except PySparkException as error:
+                errors.append(error)
+
+    writer = threading.Thread(target=overwrite, daemon=True)
+    writer.start()
+    try:
+        assert reached.wait(120)
+        server.kill(signal.SIGKILL)
+    finally:
+        go.set()
+        store.forget()
+    server.start()
+    writer.join(120)
+    assert errors
+    assert len(left_in(store, PARTITION)) == copied
+    with remote_session(server.url, {}) as session:
+        assert has_overwritten(session, before[0]) is (copied == 2)
+        ran_as(session, sql)
+        assert has_overwritten(session, before[0]) is False  # the files are the other statement's
+        session.sql(sql.replace("over.result", "over.plain"))
+        assert state(session, "result") == state(session, "plain")
