@@ -69,6 +69,13 @@ def make(remote):
     return made
 
 
+def with_list(sql, least):
+    """The statement with the query's partitions as a literal list."""
+    partitions = "false" if least else "d IN (1)"
+    listed = f"SELECT amount, note FROM over.sales WHERE {partitions}"
+    return sql.replace(QUERY.format(least), listed)
+
+
 def state(session, table):
     """The table's rows and its partitions."""
     session.sql(f"REFRESH TABLE over.{table}")
@@ -108,10 +115,12 @@ def test_a_partition_gets_what_plain_spark_writes(remote, make, tmp_path, how, l
     for ds in ("2026-01-31", "2026-02-01"):
         sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
         assert dynamic_overwrite(remote, sql.format("over.result"), {}) is not None
-        remote.sql(sql.format("over.plain"))
         report = run(remote, tmp_path, sql.format("over.result")).report
         assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
-        assert state(remote, "result") == state(remote, "plain")
+        overwritten = state(remote, "result")
+        for plain in (sql, with_list(sql, least)):
+            remote.sql(plain.format("over.plain"))
+            assert state(remote, "plain") == overwritten
     assert sum(state(remote, "result")[0].values()) == (2 if least else 6)
 
 

@@ -54,8 +54,8 @@ _BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _JOB = re.compile(r"-\d{5,}-([0-9a-f-]{36})[^/]*$")  # whose ID the name of its folder has too
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
-# Here a rename deletes no file before all are at their new place. Only S3A copies them.
-_MOVES = ("file:", "hdfs:", "s3a:")
+_AT_ONCE = ("file:", "hdfs:")  # here a rename is one step
+_MOVES = (*_AT_ONCE, "s3a:")  # which copies file by file, and deletes none before that
 
 
 class NotEmptied(Exception):
@@ -174,8 +174,11 @@ def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool
 
     Spark moves all files there, in one step unless the partition is in another file system than its
     table. A new partition is one in the metastore after that. ``False`` also if another job has
-    replaced the files since. Raises Spark's errors.
+    replaced the files since, and on S3: a job that fails there may have moved some files and
+    deleted the others. Raises Spark's errors.
     """
+    if not before.folder.startswith(_AT_ONCE):
+        return False
     own = _files(session, before.folder, before.basename).own
     if not own or (job := _JOB.search(own)) is None:
         return False
