@@ -54,8 +54,15 @@ _BASENAME = "mapreduce.output.basename"  # with which the names of Spark's files
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _JOB = re.compile(r"-\d{5,}-([0-9a-f-]{36})[^/]*$")  # whose ID the name of its folder has too
 _MOST = 10_000  # partitions that Spark fetches before it writes, which takes about a second
-_AT_ONCE = ("file:", "hdfs:")  # here a rename is one step
-_MOVES = (*_AT_ONCE, "s3a:")  # which copies file by file, and deletes none before that
+_RENAMES = ("file:", "hdfs:")  # in one step
+_COPIES = ("s3a:",)  # a rename copies each file, then deletes its source
+# Else a setting that the protocol does not tell, in core-site.xml, may name another committer. With
+# one, Spark 4.0 to 4.2 writes to the table at once, and leaves the old files there.
+_COMMITTER = {
+    "mapreduce.outputcommitter.factory.class": (
+        "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitterFactory"
+    )
+}
 
 
 class NotEmptied(Exception):
@@ -72,7 +79,7 @@ class DynamicOverwrite:
     @property
     def conf(self) -> dict[str, str]:
         """The settings of the session while the text runs."""
-        return {**_MODE, _BASENAME: self.before.basename}
+        return {**_MODE, **_COMMITTER, _BASENAME: self.before.basename}
 
 
 def dynamic_overwrite(
@@ -81,11 +88,11 @@ def dynamic_overwrite(
     """How to overwrite the statement's partition; ``None`` if only the statement itself can run.
 
     This is so unless the statement overwrites one partition, see ``overwrite_of_partition``, of a
-    table that Spark itself writes. The partition's folder must be the usual one, on a local disk or
-    in HDFS, and no setting may name a committer. Spark fetches all partitions that differ in the
-    last column alone, so these must not be too many. Before it runs, Spark must accept the
-    statement itself: a dynamic overwrite may also read the table that it writes. Raises Spark's
-    errors that do not come from the statement.
+    table that Spark itself writes. The partition's folder must be the usual one, on a local disk,
+    in HDFS or in S3A, and no setting of Spark's own may name a committer. Spark fetches all
+    partitions that differ in the last column alone, so these must not be too many. Before it runs,
+    Spark must accept the statement itself: a dynamic overwrite may also read the table that it
+    writes. Raises Spark's errors that do not come from the statement.
     """
     found = overwrite_of_partition(sql)
     if found is None:
@@ -153,7 +160,9 @@ def _folder(
 ) -> str | None:
     """The partition's folder; ``None`` if it has another place, or the table is none of Spark's."""
     location = str(table.get("location", ""))
-    if not location.startswith(_MOVES) or is_transactional(table.get("table_properties") or {}):
+    if not location.startswith(_RENAMES + _COPIES) or is_transactional(
+        table.get("table_properties") or {}
+    ):
         return None
     usual = "/".join([location, *(f"{name}={value}" for name, value in found.partition)])
     return usual if _location(session, f"{found.table} {found.spec}") in (usual, None) else None
@@ -174,10 +183,10 @@ def has_overwritten(session: SparkSession, before: OverwrittenPartition) -> bool
 
     Spark moves all files there, in one step unless the partition is in another file system than its
     table. A new partition is one in the metastore after that. ``False`` also if another job has
-    replaced the files since, and on S3: a job that fails there may have moved some files and
-    deleted the others. Raises Spark's errors.
+    replaced the files since, and on S3: a job that fails or is killed there may have moved some
+    files only. Raises Spark's errors.
     """
-    if not before.folder.startswith(_AT_ONCE):
+    if not before.folder.startswith(_RENAMES):
         return False
     own = _files(session, before.folder, before.basename).own
     if not own or (job := _JOB.search(own)) is None:
