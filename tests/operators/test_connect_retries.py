@@ -84,7 +84,7 @@ def begun(task, folder):
 
 
 def running(task, folder, session, table="again.result"):
-    """Waits until a task of the statement writes.
+    """Waits until a task of the statement writes, or one that overwrites a partition has begun.
 
     A statement that is interrupted sooner may run to its end. Asks the server nothing about it:
     Spark drops a statement if somebody asks before its thread runs.
@@ -93,9 +93,8 @@ def running(task, folder, session, table="again.result"):
     described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     location = next(row.data_type for row in described if row.col_name == "Location")
     place = Path(location.removeprefix("file:"))
-    attempts = "_temporary/0/_temporary/*"
     deadline = time.monotonic() + 90
-    while not [*place.glob(attempts), *place.glob(f".spark-staging-*/{attempts}")]:
+    while not [*place.glob("_temporary/0/_temporary/*"), *place.glob(".spark-staging-*")]:
         assert task.poll() is None, (folder / "first.log").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.02)
