@@ -57,7 +57,7 @@ _MOST = 10_000  # partitions that Spark fetches before it writes, which takes ab
 _RENAMES = ("file:", "hdfs:")  # in one step
 _COPIES = ("s3a:",)  # a rename copies each file, then deletes its source
 # Else a setting that the protocol does not tell, in core-site.xml, may name another committer. With
-# one, Spark 4.0 to 4.2 writes to the table at once, and leaves the old files there.
+# one, some versions of Spark 4.0 to 4.2 write to the table at once, beside the old files.
 _COMMITTER = {
     "mapreduce.outputcommitter.factory.class": (
         "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitterFactory"
@@ -160,9 +160,9 @@ def _folder(
 ) -> str | None:
     """The partition's folder; ``None`` if it has another place, or the table is none of Spark's."""
     location = str(table.get("location", ""))
-    if not location.startswith(_RENAMES + _COPIES) or is_transactional(
-        table.get("table_properties") or {}
-    ):
+    if not location.startswith(_RENAMES + _COPIES):
+        return None
+    if is_transactional(table.get("table_properties") or {}):
         return None
     usual = "/".join([location, *(f"{name}={value}" for name, value in found.partition)])
     return usual if _location(session, f"{found.table} {found.spec}") in (usual, None) else None
