@@ -19,13 +19,12 @@ from tests.services.spark_connect import spark_connect
 from tests.spark.test_dynamic_overwrite import (
     HEAD,
     QUERY,
+    make_filled,
     make_sources,
     ran_as,
-    run,
     state,
-    with_list,
+    writes_as_plain_spark,
 )
-from tests.spark.twin_tables import make_twins
 
 TABLE = "warehouse/over.db/result/"
 PARTITION = f"{TABLE}ds=2026-01-31/n=3/"
@@ -54,11 +53,7 @@ def make(remote, store):
     """A table with rows in two partitions, and a plain twin of it."""
 
     def made(how: str = "USING parquet") -> None:
-        make_twins(remote, "over", "amount INT, note STRING", how)
-        for name in ("result", "plain"):
-            for ds in ("2026-01-30", "2026-01-31"):
-                spec = f"PARTITION (ds = '{ds}', n = 3)"
-                remote.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
+        make_filled(remote, how)
         store.forget()
 
     return made
@@ -76,15 +71,7 @@ FORMATS = ["USING parquet", "USING csv", "STORED AS ORC"]
 @pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
 def test_a_partition_gets_what_plain_spark_writes(remote, store, make, tmp_path, how, least):
     make(how)
-    for ds in ("2026-01-31", "2026-02-01"):
-        sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
-        assert dynamic_overwrite(remote, sql.format("over.result"), {}) is not None
-        report = run(remote, tmp_path, sql.format("over.result")).report
-        assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
-        pruned = state(remote, "result")
-        for plain in (sql, with_list(sql, least)):
-            remote.sql(plain.format("over.plain"))
-            assert pruned == state(remote, "plain")
+    writes_as_plain_spark(remote, tmp_path, least)
     assert not left_in(store, STAGING)
 
 
@@ -92,7 +79,7 @@ def test_a_partition_gets_what_plain_spark_writes(remote, store, make, tmp_path,
 def test_a_committer_of_s3a_without_sparks_classes(remote, store, make, committer):
     """Over the protocol, nothing tells of a setting in ``core-site.xml``, which ORC heeds.
 
-    With this committer, Spark 4.0 to 4.2 would write to the table at once.
+    With this committer, some versions of Spark 4.0 to 4.2 would write to the table at once.
     """
     make("USING orc")
     remote.conf.set("fs.s3a.committer.name", committer)

@@ -45,6 +45,16 @@ def make_sources(session):
     session.sql("INSERT INTO over.sales VALUES (5, 'a', 1), (6, 'b', 1), (7, 'c', 2)")
 
 
+def make_filled(session, how):
+    """Makes the table and its twin, with rows in two partitions; returns the table's folder."""
+    folder = make_twins(session, "over", "amount INT, note STRING", how)
+    for name in ("result", "plain"):
+        for ds in ("2026-01-30", "2026-01-31"):
+            spec = f"PARTITION (ds = '{ds}', n = 3)"
+            session.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def remote(connect_server):
     with remote_session(connect_server.url, {}) as session:
@@ -59,12 +69,7 @@ def make(remote):
     """A table with rows in two partitions, and a plain twin of it."""
 
     def made(how: str = FORMATS[0]) -> Path:
-        folder = make_twins(remote, "over", "amount INT, note STRING", how)
-        for name in ("result", "plain"):
-            for ds in ("2026-01-30", "2026-01-31"):
-                spec = f"PARTITION (ds = '{ds}', n = 3)"
-                remote.sql(f"INSERT INTO over.{name} {spec} VALUES (1, 'old'), (2, 'old')")
-        return folder
+        return make_filled(remote, how)
 
     return made
 
@@ -90,6 +95,19 @@ def run(session, tmp_path, sql):
     return join(session, job, prune(session, job, path), path)
 
 
+def writes_as_plain_spark(session, tmp_path, least):
+    """An old and a new partition get what plain Spark writes, and a literal list of partitions."""
+    for ds in ("2026-01-31", "2026-02-01"):
+        sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
+        assert dynamic_overwrite(session, sql.format("over.result"), {}) is not None
+        report = run(session, tmp_path, sql.format("over.result")).report
+        assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
+        overwritten = state(session, "result")
+        for plain in (sql, with_list(sql, least)):
+            session.sql(plain.format("over.plain"))
+            assert state(session, "plain") == overwritten
+
+
 def ran_as(session, sql):
     """Executes the statement; returns what was there before, if it ran as a dynamic overwrite."""
     found = []
@@ -112,15 +130,7 @@ def runs_dynamically(session, sql):
 @pytest.mark.parametrize("least", [0, 1], ids=["rows", "none"])
 def test_a_partition_gets_what_plain_spark_writes(remote, make, tmp_path, how, least):
     make(how)
-    for ds in ("2026-01-31", "2026-02-01"):
-        sql = HEAD.replace("2026-01-31", ds) + QUERY.format(least)
-        assert dynamic_overwrite(remote, sql.format("over.result"), {}) is not None
-        report = run(remote, tmp_path, sql.format("over.result")).report
-        assert [len(target.partitions) for target in report.descriptor.targets] == [1 - least]
-        overwritten = state(remote, "result")
-        for plain in (sql, with_list(sql, least)):
-            remote.sql(plain.format("over.plain"))
-            assert state(remote, "plain") == overwritten
+    writes_as_plain_spark(remote, tmp_path, least)
     assert sum(state(remote, "result")[0].values()) == (2 if least else 6)
 
 
